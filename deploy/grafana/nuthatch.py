@@ -236,6 +236,46 @@ DISK = [
          "disk, then restart the server: it keeps what was on disk.", 1, 1),
 ]
 
+CLUSTER = [
+    stat("Nodes without a lease", "short",
+         "count(nuthatch_cluster_permitted{$S} == 0) or vector(0)",
+         "Above 0: a node cannot renew its lease, and answers CLUSTERDOWN. Check etcd and the "
+         "network to it.", 1, 1),
+    stat("Slots without an owner", "short", "16384 - min(nuthatch_cluster_slots_covered{$S})",
+         "Above 0: requests for these slots fail, or a node without a lease knows an old state. "
+         "`nuthatch cluster status` names the problem.", 1, 1),
+    Panel("Nodes", "short", {"known to {{instance}}": "nuthatch_cluster_nodes{$S}"},
+          "Lower than the number of servers: some have no lease, or do not see changes of etcd."),
+    Panel("Slots by node", "short",
+          {"{{instance}} owned": "nuthatch_cluster_slots_owned{$S}",
+           "{{instance}} served": "nuthatch_cluster_slots_served{$S}"},
+          "In proportion to the memory. Served below owned: the node drops items, or slots move."),
+    Panel("Time until permits end", "s", {"{{instance}}": "nuthatch_cluster_permit_seconds{$S}"},
+          "4 to 7 seconds are normal. At 0 the node does not serve: etcd responds late or never."),
+    Panel("Lost leases and dropped items", "ops",
+          {"{{instance}} leases": rate("nuthatch_cluster_leases_lost_total"),
+           "{{instance}} items": rate("nuthatch_cluster_dropped_items_total")},
+          "A node was stopped or forgotten, or could not reach etcd for longer than its lease."),
+    Panel("Items that move", "Bps",
+          {"{{instance}} sent": rate("nuthatch_cluster_sent_bytes_total"),
+           "{{instance}} received": rate("nuthatch_cluster_received_bytes_total")},
+          "Slots move with their items when nodes join or drain, at `cluster-move-rate` at most."),
+    Panel("Moves of slots", "short",
+          {"{{instance}} slots now": "nuthatch_cluster_slots_moving{$S}",
+           "{{instance}} finished": rate("nuthatch_cluster_moves_finished_total"),
+           "{{instance}} failed": rate("nuthatch_cluster_moves_failed_total")},
+          "Failed moves are tried again; the log of the node has the reason."),
+    Panel("Items of moves", "ops",
+          {"{{instance}} sent": rate("nuthatch_cluster_sent_items_total"),
+           "{{instance}} received": rate("nuthatch_cluster_received_items_total"),
+           "{{instance}} left out": rate("nuthatch_cluster_left_out_items_total")},
+          "Left out: too long for the other node, or without a valid value."),
+    Panel("Refused by the cluster", "reqps",
+          {"{{kind}}": f"sum by (kind) ({rate('nuthatch_cluster_refused_requests_total')})"},
+          "moved: clients do not know the owner; normal while slots move. crossslot: a request "
+          "with keys of several slots. clusterdown: no lease, or no owner."),
+]
+
 SNAPSHOTS = [
     Panel("Lookups in snapshots", "ops",
           {"{{snapshot}} hits": f"sum by (snapshot) ({rate('nuthatch_snapshot_hits_total')})",
@@ -431,6 +471,7 @@ ROWS = {
     "Overview": (OVERVIEW, False),
     "Cache": (CACHE, False),
     "Disk tier": (DISK, True),
+    "Cluster": (CLUSTER, True),
     "Snapshots and followers": (SNAPSHOTS, True),
     "Store": (STORE, True),
     "Chunk cache": (CHUNKS, True),
@@ -551,8 +592,8 @@ def dashboard() -> dict:
     return {
         "uid": "nuthatch",
         "title": "Nuthatch",
-        "description": "Cache, disk tier, snapshots, store and chunk cache. Each panel says what "
-                       "to do when it looks bad.",
+        "description": "Cache, disk tier, cluster, snapshots, store and chunk cache. Each panel "
+                       "says what to do when it looks bad.",
         "tags": ["nuthatch"],
         "schemaVersion": SCHEMA_VERSION,
         "editable": True,

@@ -38,6 +38,11 @@ impl Keys {
         Self { prefix: "/nuthatch/simulation/".to_owned() }
     }
 
+    /// Returns the keys without the prefix of a cluster.
+    pub(crate) fn relative() -> Self {
+        Self { prefix: String::new() }
+    }
+
     /// Returns the prefix of all keys.
     #[must_use]
     pub fn prefix(&self) -> &str {

@@ -23,6 +23,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Permit {
     until: AtomicU64,
+    losses: AtomicU64,
 }
 
 impl Permit {
@@ -36,9 +37,18 @@ impl Permit {
         BootTime::from_nanos(self.until.load(Ordering::Acquire))
     }
 
-    /// Sets the time at which the permission ends.
+    /// Sets the time at which the permission ends; the boot of the machine if the lease is lost.
     pub fn set(&self, until: BootTime) {
-        self.until.store(until.nanos(), Ordering::Release);
+        let before = self.until.swap(until.nanos(), Ordering::AcqRel);
+        if before > 0 && until == BootTime::default() {
+            self.losses.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how often the lease was lost. A lease whose end etcd has not reported yet does not
+    /// count.
+    pub fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Relaxed)
     }
 }
 

@@ -18,6 +18,18 @@ pub enum Participation {
     Draining,
 }
 
+impl Participation {
+    /// Returns the name, as in the value of a node's key.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Waiting => "waiting",
+            Self::Draining => "draining",
+        }
+    }
+}
+
 /// Addresses of a node that other nodes and clients connect to, each as `host:port`. An address is
 /// empty if the node does not listen there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +60,8 @@ pub struct Node {
     pub weight: u32,
     /// Whether it owns slots.
     pub participation: Participation,
+    /// Whether another node has requested, for an operator, that this one ends its lease.
+    pub is_forgotten: bool,
 }
 
 impl Node {
@@ -55,7 +69,15 @@ impl Node {
     #[must_use]
     pub fn new(id: NodeId, addresses: Addresses) -> Self {
         let participation = Participation::Active;
-        Self { id, protocol: PROTOCOL, addresses, started_ms: 0, weight: 1, participation }
+        Self {
+            id,
+            protocol: PROTOCOL,
+            addresses,
+            started_ms: 0,
+            weight: 1,
+            participation,
+            is_forgotten: false,
+        }
     }
 
     /// Encodes the value of the node's key.
@@ -68,13 +90,12 @@ impl Node {
         for (name, address) in addresses.iter().filter(|(_, address)| !address.is_empty()) {
             let _ = writeln!(text, "{name} {address}");
         }
-        let participation = match self.participation {
-            Participation::Active => "active",
-            Participation::Waiting => "waiting",
-            Participation::Draining => "draining",
-        };
+        let participation = self.participation.name();
         let (started, weight) = (self.started_ms, self.weight);
         let _ = writeln!(text, "started {started}\nweight {weight}\nparticipation {participation}");
+        if self.is_forgotten {
+            text.push_str("forgotten yes\n");
+        }
         text
     }
 
@@ -116,6 +137,7 @@ impl Node {
                     _ => return Err(InvalidText::new("active, waiting or draining", value)),
                 }
             }
+            "forgotten" => self.is_forgotten = value == "yes",
             _ => {}
         }
         Ok(())
@@ -163,7 +185,8 @@ mod tests {
         for participation in
             [Participation::Active, Participation::Waiting, Participation::Draining]
         {
-            let node = Node { participation, ..node() };
+            let is_forgotten = participation == Participation::Waiting;
+            let node = Node { participation, is_forgotten, ..node() };
             let value = format!("{}later anything at all\n", node.encode());
             assert_eq!(Node::decode(node.id, &value), Ok(node));
         }

@@ -3,6 +3,7 @@
 mod build;
 #[cfg(feature = "chunks")]
 mod chunks;
+mod cluster;
 mod completions;
 #[cfg(feature = "delivery")]
 mod delivery;
@@ -39,6 +40,7 @@ Examples:
   nuthatch publish users.nut s3://bucket/u    its current version, for other machines
   nuthatch follow s3://bucket/u /srv/users    keep a folder at the current version
   nuthatch serve --memory 4GiB                a cache server for Redis and memcached
+  nuthatch cluster status                     the nodes of a cluster of servers, and their slots
   nuthatch top                                live metrics of the server
   nuthatch ping --wait 30s                    whether the server is healthy, for scripts
   nuthatch doctor                             what to change on this machine for a server
@@ -50,8 +52,9 @@ Examples:
 
 Exit status:
   0  success
-  1  a key or an object does not exist, a condition does not hold, snapshots differ, a server is not
-     healthy, this machine has a problem, or chunks of a cache or items of a disk tier were damaged
+  1  a key or an object does not exist, a condition does not hold, snapshots differ, a server or a
+     cluster is not healthy, this machine has a problem, or chunks of a cache or items of a disk
+     tier were damaged
   2  invalid command line
   3  any other error, for example: a file is missing, damaged or invalid, or the output cannot be
      written; what was done before that stays, and the error message says so
@@ -94,6 +97,7 @@ enum Command {
     #[cfg(feature = "delivery")]
     Follow(delivery::follow::Follow),
     Serve(serve::Serve),
+    Cluster(cluster::Cluster),
     Top(top::Top),
     Ping(ping::Ping),
     Doctor(doctor::Doctor),
@@ -127,6 +131,7 @@ impl Cli {
             #[cfg(feature = "delivery")]
             Command::Follow(follow) => follow.run(),
             Command::Serve(serve) => serve.run(),
+            Command::Cluster(cluster) => cluster.run(),
             Command::Top(top) => top.run(),
             Command::Ping(ping) => ping.run(),
             Command::Doctor(doctor) => doctor.run(),

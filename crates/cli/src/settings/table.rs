@@ -319,6 +319,15 @@ settings! {
             help: "Maximum bytes of items that a node of a cluster sends to others in a second",
             more: "At a higher rate, slots move sooner, and clients of both nodes wait longer.",
         }
+
+        cluster_join: &'static str = Choice(&[
+            ("auto", "the node takes its part of the slots at once"),
+            ("manual", "the node waits, without slots, until `nuthatch cluster join`"),
+        ]) {
+            value_name: "WHEN",
+            default: "auto",
+            help: "When a node of a cluster takes slots",
+        }
     }
 
     "Snapshots" {

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 51] = [
     &[],
     &["build"],
     &["get"],
@@ -12,6 +12,12 @@ const COMMANDS: [&[&str]; 45] = [
     &["diff"],
     &["merge"],
     &["serve"],
+    &["cluster"],
+    &["cluster", "status"],
+    &["cluster", "join"],
+    &["cluster", "drain"],
+    &["cluster", "rebalance"],
+    &["cluster", "forget"],
     &["top"],
     &["ping"],
     &["doctor"],
@@ -72,7 +78,8 @@ fn manual_pages_have_examples_and_exit_statuses() {
         "build", "get", "dump", "info", "verify", "diff", "merge", "serve", "top", "ping", "store",
     ];
     let pages = pages.map(|command| vec![command]).into_iter();
-    let families = [Some(&"store"), Some(&"chunks"), Some(&"dict"), Some(&"tier")];
+    let families = ["store", "chunks", "dict", "tier", "cluster"];
+    let families: Vec<_> = families.iter().map(Some).collect();
     let of_families = COMMANDS.into_iter().filter(|command| families.contains(&command.first()));
     for command in pages.chain(of_families.map(<[_]>::to_vec)) {
         let page = folder.run(&[&command[..], &["--help"]].concat()).stdout;

@@ -3,6 +3,7 @@
 mod axoncache;
 mod build;
 mod chunks;
+mod cluster;
 mod debugging;
 mod delivery;
 mod dict;

@@ -1,8 +1,12 @@
 //! The map of slots: which node owns which slot, at a revision of etcd.
 
+mod entries;
 mod group;
+mod planned;
+mod summary;
 
 pub use group::{GROUP_SLOTS, GROUPS, Group, Ownership, SlotState, Slots};
+pub use summary::SlotCounts;
 
 use crate::node::Node;
 use crate::node_id::NodeId;

@@ -24,6 +24,7 @@ impl Member {
             Input::MoveFailed { transfer } => self.end_transfer(transfer, false),
             Input::Command(command) => self.command(now, command),
         }
+        self.check_forgotten(now);
         self.advance_session(now);
         self.advance_renewal(now);
         self.reconcile(now);
@@ -33,9 +34,7 @@ impl Member {
     /// Returns when to call [`handle`](Self::handle) with `Input::Tick`, if nothing happens before.
     pub fn wake_at(&self) -> BootTime {
         let end = BootTime::from_nanos(u64::MAX);
-        let pending = [self.calls.session, self.calls.renewal];
-        let change = self.calls.change.as_ref().map(|(pending, _)| *pending);
-        let deadlines = pending.into_iter().chain([change]).flatten().map(|call| call.deadline);
+        let deadlines = self.calls.pending().map(|call| call.deadline);
         let mut wake = deadlines.min().unwrap_or(end);
         if self.calls.session.is_none()
             && let Phase::Start(at) | Phase::BeforeRead(at) = self.phase
@@ -74,6 +73,9 @@ impl Member {
             self.session_response(now, pending, result);
         } else if self.calls.renewal.take_if(is_it).is_some() {
             self.renewal_response(now, result);
+        } else if let Some((_, id)) = self.calls.forget.take_if(|(pending, _)| pending.call == call)
+        {
+            self.forget_response(id, &result);
         } else if let Some((_, purpose)) =
             self.calls.change.take_if(|(pending, _)| pending.call == call)
         {
@@ -84,8 +86,8 @@ impl Member {
     /// Lets calls fail whose deadline has passed. A response that arrives later is ignored.
     fn expire_calls(&mut self, now: BootTime) {
         self.last = now;
-        let change = self.calls.change.as_ref().map(|(pending, _)| *pending);
-        for pending in [self.calls.session, self.calls.renewal, change].into_iter().flatten() {
+        let pending: Vec<Pending> = self.calls.pending().collect();
+        for pending in pending {
             if pending.deadline <= now {
                 let failure = Failure::Unknown("no response within the deadline".into());
                 self.response(now, pending.call, Err(failure));
@@ -95,8 +97,12 @@ impl Member {
 
     fn command(&mut self, now: BootTime, command: Command) {
         match command {
-            Command::Join => self.node.participation = Participation::Active,
+            Command::Join => {
+                self.node.participation = Participation::Active;
+                self.forgotten_until = BootTime::default();
+            }
             Command::Drain => self.node.participation = Participation::Draining,
+            Command::Forget(id) => self.forget(now, id),
             Command::Leave => {
                 let lease = self.lease();
                 self.lose(now);

@@ -47,6 +47,8 @@ pub struct Member {
     /// No transaction is made before this time.
     pub(super) retry_at: BootTime,
     pub(super) is_drained: bool,
+    /// Until this time, a forgotten node registers only if it owns no slots any more.
+    pub(super) forgotten_until: BootTime,
     pub(super) outputs: VecDeque<Output>,
 }
 
@@ -89,6 +91,17 @@ pub(super) struct Calls {
     pub(super) renewal: Option<Pending>,
     /// A transaction.
     pub(super) change: Option<(Pending, Purpose)>,
+    /// A transaction that requests another node to end its lease.
+    pub(super) forget: Option<(Pending, NodeId)>,
+}
+
+impl Calls {
+    /// Returns all requests without a response.
+    pub(super) fn pending(&self) -> impl Iterator<Item = Pending> {
+        let change = self.change.as_ref().map(|(pending, _)| *pending);
+        let forget = self.forget.map(|(pending, _)| pending);
+        [self.session, self.renewal, change, forget].into_iter().flatten()
+    }
 }
 
 /// What a transaction is for.
@@ -147,6 +160,7 @@ impl Member {
             plan_at: BootTime::default(),
             retry_at: BootTime::default(),
             is_drained: false,
+            forgotten_until: BootTime::default(),
             outputs: VecDeque::new(),
             config,
         }

@@ -58,6 +58,9 @@ pub enum Command {
     Drain,
     /// End the lease now: other nodes take the slots without their items.
     Leave,
+    /// Let this node end its lease: other nodes take its slots without their items. It registers
+    /// again, and waits without slots.
+    Forget(NodeId),
 }
 
 /// What the program has to do next, in this order.

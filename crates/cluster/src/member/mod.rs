@@ -2,6 +2,7 @@
 
 mod change;
 mod config;
+mod forget;
 mod handle;
 mod holding;
 mod machine;

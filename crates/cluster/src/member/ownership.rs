@@ -7,9 +7,8 @@ use crate::boot_clock::BootTime;
 use crate::map::{GROUP_SLOTS, Registered, SlotState};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
-use crate::plan::plan;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
-use crate::slot::{SLOTS, SlotSet};
+use crate::slot::SlotSet;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -94,26 +93,14 @@ impl Member {
     /// their owners as well: otherwise the owners would contend for the group, one after the other.
     fn planned(&self) -> (BTreeMap<u16, NodeId>, Option<(NodeId, SlotSet)>) {
         let map = self.view.map();
-        let active: Vec<(NodeId, u32)> = (map.nodes().values())
-            .map(|registered| &registered.node)
-            .filter(|node| node.participation == Participation::Active)
-            .map(|node| (node.id, node.weight))
-            .collect();
-        let place = |id: NodeId| active.binary_search_by_key(&id, |(id, _)| *id).ok();
-        let mut owners: Vec<Option<u16>> = vec![None; SLOTS];
         let mut free = SlotSet::all();
         let mut own = SlotSet::new();
         for (range, ownership) in map.groups().iter().flat_map(|group| group.runs()) {
-            let target = match ownership.state {
-                SlotState::Moving(target) => Some(target),
-                SlotState::Taken | SlotState::Received => None,
-            };
-            let owner = target.and_then(place).or_else(|| place(ownership.owner));
-            owners[range.indexes()].fill(owner.map(|owner| owner as u16));
             if map.node(ownership.owner).is_some() {
                 range.slots().for_each(|slot| free.remove(slot));
             }
-            if ownership.owner == self.id() && target.is_none() {
+            let is_moving = matches!(ownership.state, SlotState::Moving(_));
+            if ownership.owner == self.id() && !is_moving {
                 range.slots().for_each(|slot| own.insert(slot));
             }
         }
@@ -121,7 +108,6 @@ impl Member {
             let first = u16::from(group) * GROUP_SLOTS as u16;
             (first..first + GROUP_SLOTS as u16).for_each(|slot| free.remove(slot));
         }
-        let weights: Vec<u32> = active.iter().map(|(_, weight)| *weight).collect();
         let mut claims = BTreeMap::new();
         let mut own_groups = SlotSet::new();
         let mut moves: Option<(NodeId, SlotSet)> = None;
@@ -129,8 +115,8 @@ impl Member {
             return (claims, moves);
         }
         let mut rest = self.config.max_moving_slots;
-        for (slot, planned) in (0..).zip(plan(&owners, &weights)) {
-            let Some(planned) = planned.map(|at| active[usize::from(at)].0) else { continue };
+        for (slot, planned) in (0..).zip(map.planned()) {
+            let Some(planned) = planned else { continue };
             if free.contains(slot) {
                 claims.insert(slot, planned);
                 if planned == self.id() {

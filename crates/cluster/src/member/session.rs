@@ -79,6 +79,10 @@ impl Member {
     /// Writes the node's key, unless another process with the same identifier is registered.
     fn register(&mut self, now: BootTime, keys: &[KeyValue]) {
         let Some(lease) = self.lease.as_ref().map(Lease::id) else { return };
+        if self.is_forgotten_owner(now, keys) {
+            self.phase = Phase::BeforeRead(now.plus(self.config.retry));
+            return;
+        }
         let key = self.config.keys.node(self.id());
         let existing = keys.iter().find(|found| found.key == key).map(|found| found.lease);
         let compare = match existing {

@@ -99,6 +99,34 @@ fn a_node_that_leaves_is_replaced_at_once() {
     assert_eq!(permit.nanos(), 0);
 }
 
+#[test]
+fn a_forgotten_node_ends_its_permit_before_others_take_its_slots() {
+    let mut world = three();
+    world.command(0, Command::Forget(NodeId::numbered(1)));
+    world.run(SECOND * 2);
+    assert_eq!(counts(&world), [8192, 0, 8192]);
+    all_served(&world);
+    // It did not own its slots again meanwhile, and moved none.
+    assert_eq!(world.process(0).gained.get(&Items::Received), None);
+    assert!(world.process(1).problems[0].contains("nuthatch cluster forget"));
+    assert_eq!(world.process(1).permit.losses(), 1);
+    world.run(SECOND * 30);
+    assert_eq!(counts(&world), [8192, 0, 8192]);
+    // It has a lease again, and waits.
+    assert!(world.process(1).permit.until().nanos() > 0);
+    world.command(1, Command::Join);
+    world.run(SECOND * 60);
+    assert_eq!(counts(&world), [5462, 5461, 5461]);
+    // A node can be requested to forget itself.
+    world.command(1, Command::Forget(NodeId::numbered(1)));
+    world.run(SECOND * 5);
+    assert_eq!(counts(&world), [8192, 0, 8192]);
+    world.command(1, Command::Forget(NodeId::numbered(9)));
+    world.run(SECOND);
+    let problem = world.process(1).problems.pop().expect("a problem");
+    assert!(problem.ends_with("is unknown, and not forgotten"), "{problem}");
+}
+
 /// Restarts a node with its items and its lease.
 fn restart(world: &mut World, number: u32, pause: Duration) {
     let process = world.process(number);

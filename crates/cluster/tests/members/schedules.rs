@@ -16,7 +16,7 @@ const NODES: u64 = 6;
 fn disturb(world: &mut World) {
     let number = world.random.below(NODES) as u32;
     let until = world.now.plus(Duration::from_millis(world.random.below(25_000)));
-    let kind = world.random.below(12);
+    let kind = world.random.below(13);
     let Some(process) = world.processes.get_mut(&NodeId::numbered(number)) else {
         return world.start(number, Participation::Active);
     };
@@ -31,6 +31,10 @@ fn disturb(world: &mut World) {
         7 => world.command(number, Command::Join),
         8 => world.command(number, Command::Leave),
         9 => world.etcd.former_leader_until = until,
+        11 => {
+            let other = world.random.below(NODES) as u32;
+            world.command(number, Command::Forget(NodeId::numbered(other)));
+        }
         10 => world.etcd.compacted = world.etcd.revision(),
         _ => world.etcd.restart(world.now),
     }

@@ -35,6 +35,7 @@ static FILES: &[PageFile] = &[
         text: include_str!("page/icon.svg"),
     },
     script!("charts.js"),
+    script!("cluster.js"),
     script!("dom.js"),
     script!("format.js"),
     script!("main.js"),

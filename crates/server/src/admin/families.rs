@@ -3,6 +3,7 @@
 //! Counters start with the server; `CONFIG RESETSTAT` does not reset them. A test compares them
 //! with the table in docs/operations.md.
 
+use crate::cluster::{CLUSTER_FIELDS, ClusterField};
 use crate::compression::SavedByDictionary;
 use crate::state::{DISK_FIELDS, SNAPSHOT_FIELDS, Server, SnapshotField, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
@@ -29,6 +30,7 @@ pub(super) fn text(server: &Server, format: MetricsFormat) -> String {
     restore(&mut text, server);
     disk(&mut text, server);
     snapshots(&mut text, server);
+    cluster(&mut text, server, &totals);
     memory(&mut text, server, &stats);
     compression(&mut text, server);
     connections(&mut text, server, &totals);
@@ -149,6 +151,22 @@ fn snapshots(text: &mut MetricsText, server: &Server) {
         for report in &reports {
             family.sample(&[("snapshot", &report.name)], value(report));
         }
+    }
+}
+
+fn cluster(text: &mut MetricsText, server: &Server, totals: &Totals) {
+    let Some(cluster) = &server.cluster else { return };
+    let report = cluster.report();
+    for ClusterField { metric, is_counter, help, value, .. } in CLUSTER_FIELDS {
+        let mut family =
+            if *is_counter { text.counter(metric, help) } else { text.gauge(metric, help) };
+        family.sample(&[], value(&report));
+    }
+    let help = "Requests that were refused, by kind: a slot of another node (moved), several slots \
+                (crossslot), no lease, or a slot that no node serves (clusterdown).";
+    let mut refused = text.counter("nuthatch_cluster_refused_requests", help);
+    for (kind, count) in totals.refused_by_cluster() {
+        refused.sample(&[("kind", kind)], count);
     }
 }
 

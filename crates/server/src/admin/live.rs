@@ -1,9 +1,11 @@
 //! What the live page shows of the cache server beside its metrics: hot keys and big keys, slow
-//! requests, clients and snapshots.
+//! requests, clients, snapshots and the nodes of its cluster.
 
+use crate::cluster::{Cluster, MemberRow};
 use crate::state::ClientSummary;
 use crate::state::Server;
 use crate::state::slowlog::Entry;
+use nuthatch_cluster::slot::SLOTS;
 use nuthatch_listen::{LiveReport, LiveRow, LiveTable, LiveValue};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Instant;
@@ -25,6 +27,7 @@ pub(super) fn report(server: &Server) -> LiveReport {
         });
         tables.push(LiveTable::new("snapshots", rows.collect()));
     }
+    tables.extend(server.cluster.as_deref().map(cluster));
     for report in &server.live_reports {
         tables.extend(report.tables());
     }
@@ -100,6 +103,27 @@ fn clients(server: &Server) -> LiveTable {
     });
     let summary = vec![("all", (all as u64).into())];
     LiveTable { name: "clients", summary, rows: rows.collect() }
+}
+
+/// Returns the nodes of a cluster. Metrics have the state of this one.
+fn cluster(cluster: &Cluster) -> LiveTable {
+    let members = cluster.members();
+    let summary = vec![("all", (members.len() as u64).into())];
+    let rows = members.into_iter().map(|one| {
+        let MemberRow { id, address, state, weight, slots, is_self } = one;
+        vec![
+            ("id", LiveValue::Text(id.to_string())),
+            ("address", LiveValue::private(address)),
+            ("state", state.into()),
+            ("weight", u64::from(weight).into()),
+            ("slots", (slots.owned as u64).into()),
+            ("share", (slots.owned as f64 / SLOTS as f64).into()),
+            ("moving_out", (slots.moving_out as u64).into()),
+            ("moving_in", (slots.moving_in as u64).into()),
+            ("this_node", u64::from(is_self).into()),
+        ]
+    });
+    LiveTable { name: "cluster", summary, rows: rows.collect() }
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ impl NodeSlots {
     }
 
     /// Returns the number of slots.
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.ranges.iter().map(|range| range.slots().count()).sum()
     }
 }

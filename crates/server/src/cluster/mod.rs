@@ -20,6 +20,9 @@
 //! | `changes.rs` | the keys that clients change while their slots move |
 //! | `endpoint.rs` | addresses of nodes |
 //! | `coverage.rs` | the ranges of slots of each node, for clients |
+//! | `members.rs` | the nodes and their slots, for the live page |
+//! | `operator.rs` | requests of operators to the membership |
+//! | `report.rs` | what `INFO` and the metrics report of the node |
 
 mod awaited;
 mod batch_permit;
@@ -30,11 +33,14 @@ mod dropping;
 mod endpoint;
 mod events;
 mod frame;
+mod members;
 mod move_counters;
 mod move_reports;
 mod moving;
+mod operator;
 mod receiving;
 mod refusal;
+mod report;
 mod shared_slots;
 mod transitions;
 
@@ -43,13 +49,14 @@ pub(crate) use coverage::{Coverage, NodeSlots};
 pub use draining::Drained;
 pub(crate) use dropping::Dropper;
 pub(crate) use frame::{Record, records, write_of};
-pub(crate) use move_counters::MoveProgress;
+pub(crate) use members::MemberRow;
 pub use move_reports::MoveReport;
 pub(crate) use moving::Mover;
 pub use moving::NodeAccess;
 pub(crate) use receiving::TransferRefusal;
 pub use refusal::Admission;
 pub(crate) use refusal::Refusal;
+pub(crate) use report::{CLUSTER_FIELDS, ClusterField};
 
 use changes::Changes;
 use move_counters::MoveCounters;
@@ -58,6 +65,7 @@ use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::BootClock;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::SlotMap;
+use nuthatch_cluster::member::Command;
 use nuthatch_cluster::node::Node as Announced;
 use nuthatch_cluster::node_id::NodeId;
 use shared_slots::SharedSlots;
@@ -67,6 +75,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 use transitions::Transitions;
+
+/// A function that passes requests to the membership of this node.
+type MemberInput = Box<dyn Fn(Command) + Send + Sync>;
 
 /// What the threads of a server know about its cluster.
 ///
@@ -105,6 +116,8 @@ pub struct Cluster {
     moves: MoveCounters,
     reports: Reports,
     access: NodeAccess,
+    /// Passes requests of operators to the membership, once the node takes part in the cluster.
+    member: OnceLock<MemberInput>,
 }
 
 impl Cluster {
@@ -138,6 +151,7 @@ impl Cluster {
             moves: MoveCounters::default(),
             reports: Reports::default(),
             access: NodeAccess::default(),
+            member: OnceLock::new(),
         }
     }
 
@@ -186,11 +200,6 @@ impl Cluster {
     /// Sets what receives the ends of transfers.
     pub fn report_moves_to(&self, receive: impl Fn(MoveReport) + Send + Sync + 'static) {
         self.reports.send_to(receive);
-    }
-
-    /// Returns what was moved since the start.
-    pub(crate) fn move_progress(&self) -> MoveProgress {
-        self.moves.progress()
     }
 
     /// Notes that a request removes all items. Call it before they are removed.

@@ -282,6 +282,15 @@ impl Totals {
         }
     }
 
+    /// Returns how many requests this node of a cluster has refused, by kind: those with these
+    /// errors.
+    pub(crate) fn refused_by_cluster(&self) -> [(&'static str, u64); 3] {
+        ["moved", "crossslot", "clusterdown"].map(|kind| {
+            let count = self.errors.get(&kind.to_ascii_uppercase());
+            (kind, count.copied().unwrap_or_default())
+        })
+    }
+
     /// Returns the difference from earlier totals.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.received -= earlier.received.min(self.received);

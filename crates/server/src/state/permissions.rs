@@ -29,7 +29,10 @@ const DANGEROUS_PARTS: &[&str] = &[
     "client|kill",
     "client|list",
     "cluster|countkeysinslot",
+    "cluster|drain",
+    "cluster|forget",
     "cluster|getkeysinslot",
+    "cluster|join",
     "cluster|transfer",
 ];
 /// Commands over the connection.

@@ -1,7 +1,7 @@
 //! Compares the metrics of `docs/operations.md` with those of a server.
 
 use crate::scrape::parse;
-use crate::serving::{get, serve_with_disk};
+use crate::serving::{get, serve_in_cluster, serve_with_disk};
 use nuthatch_testing::page::table_with_header;
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ fn the_page_lists_all_metrics() {
             .map(|row| (row[0].trim_matches('`').to_owned(), row[1].clone()))
             .collect();
     let folder = tempfile::tempdir().expect("a folder");
-    let families = parse(&get(&serve_with_disk(folder.path()), "/metrics", "*/*").1);
-    let there: BTreeMap<_, _> =
-        families.into_iter().map(|(name, family)| (name, family.kind)).collect();
+    let servers = [serve_with_disk(folder.path()), serve_in_cluster()];
+    let families = servers.iter().flat_map(|server| parse(&get(server, "/metrics", "*/*").1));
+    let there: BTreeMap<_, _> = families.map(|(name, family)| (name, family.kind)).collect();
     assert_eq!(listed, there);
 }

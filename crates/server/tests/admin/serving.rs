@@ -1,9 +1,11 @@
 //! A server with an admin endpoint, and requests to both.
 
 use nuthatch_cache::{Cache, Options as CacheOptions};
+use nuthatch_cluster::boot_clock::SystemBootClock;
+use nuthatch_cluster::node_id::NodeId;
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::state::{Server, SnapshotMemory, SnapshotSource, Snapshots};
-use nuthatch_server::{Address, Listener, Options, Protocol, Running};
+use nuthatch_server::{Address, Cluster, Listener, Options, Protocol, Running};
 use nuthatch_snapshot::Writer;
 use nuthatch_tiered::{Options as DiskOptions, TieredCache};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -47,6 +49,18 @@ pub(crate) fn serve_with_disk(folder: &Path) -> Running {
     let source = SnapshotSource { name: "a".to_owned(), prefix: b"a:".to_vec(), path };
     let snapshots = Snapshots::open(vec![source], SnapshotMemory::default());
     server.snapshots = Some(snapshots.expect("a snapshot"));
+    Running::serve(server, &options).expect("a server")
+}
+
+/// Starts a server that is a node of a cluster, and has no lease.
+pub(crate) fn serve_in_cluster() -> Running {
+    let any: Address = "127.0.0.1:0".parse().expect("an address");
+    let options = Options::new(vec![Listener::new(Protocol::Resp, any.clone())]).admin(vec![any]);
+    let cache = Arc::new(Cache::new(CacheOptions::new().memory(16 << 20)).expect("a cache"));
+    let (id, clock) = (NodeId::numbered(1), Arc::new(SystemBootClock));
+    let cluster = Cluster::new(id, Arc::clone(&cache), Arc::default(), clock);
+    let mut server = Server::new(cache);
+    server.cluster = Some(Arc::new(cluster));
     Running::serve(server, &options).expect("a server")
 }
 

@@ -160,6 +160,37 @@ fn cluster_commands_describe_the_slots() {
 }
 
 #[test]
+fn operators_drain_activate_and_forget_nodes() {
+    let mut nodes = Nodes::start(2);
+    let served =
+        |nodes: &Nodes| [0, 1].map(|number: usize| nodes.all[number].cluster.served_slots());
+    assert_eq!(nodes.ask(1, "CLUSTER DRAIN"), "+OK");
+    nodes.pass(Duration::from_secs(2));
+    assert_eq!(served(&nodes), [16_384, 0]);
+    assert_eq!(nodes.ask(1, "CLUSTER JOIN"), "+OK");
+    nodes.pass(Duration::from_secs(2));
+    assert_eq!(served(&nodes), [8192, 8192]);
+    let (one, other) = (nodes.all[0].id, nodes.all[1].id);
+    let mut client = nodes.client(0);
+    assert_eq!(client.ask("CLUSTER MEMBERS"), "*516");
+    assert_eq!(client.line(), format!("nodes/{one}"));
+    assert!(client.line().starts_with("protocol 1"));
+    // A node can request that another one is forgotten; that one waits afterwards.
+    assert_eq!(nodes.ask(0, "CLUSTER FORGET 12"), "-ERR Unknown node 12");
+    assert_eq!(nodes.ask(0, &format!("CLUSTER FORGET {other}")), "+OK");
+    nodes.pass(Duration::from_secs(2));
+    assert_eq!(served(&nodes), [16_384, 0]);
+    let info = nodes.ask(1, "INFO cluster");
+    for field in ["cluster_permitted:1", "cluster_slots_owned:0", "cluster_slots_covered:16384"] {
+        assert!(info.contains(&format!("\r\n{field}\r\n")), "{info}");
+    }
+    assert!(info.contains("cluster_nodes:2\r\n") && info.contains("cluster_leases_lost:1\r\n"));
+    let moved = nodes.ask(1, "GET foo");
+    assert!(moved.starts_with("-MOVED 12182 "), "{moved}");
+    assert!(nodes.ask(1, "INFO cluster").contains("cluster_refused_moved:1\r\n"));
+}
+
+#[test]
 fn without_a_cluster_its_commands_are_refused() {
     let server = crate::served::serve(nuthatch_server::IoBackend::Auto);
     let mut client = Client(connect(&server));

@@ -34,6 +34,8 @@ pub(crate) struct Node {
     pub(crate) cluster: Arc<Cluster>,
     permit: Arc<Permit>,
     member: Member,
+    /// Requests of operators.
+    commands: Receiver<Command>,
     watch: Option<(u64, i64)>,
     inputs: VecDeque<Input>,
     /// The ends of transfers, and whether one is expected.
@@ -114,6 +116,8 @@ impl Nodes {
         let clock: Arc<dyn BootClock> = self.clock.clone();
         let cluster = Cluster::new(id, cache.clone(), permit.clone(), clock);
         let cluster = Arc::new(cluster.with_access(self.access.clone()));
+        let (sender, commands) = channel();
+        cluster.connect_member(move |command| sender.send(command).expect("a node"));
         let running = serve(&cluster, Server::new(cache));
         let client = address(&running, 0).to_string();
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
@@ -135,6 +139,7 @@ impl Nodes {
             inputs: VecDeque::new(),
             reports,
             is_moving: false,
+            commands,
             is_connected: true,
         });
     }
@@ -236,6 +241,7 @@ impl Node {
             self.is_moving = false;
             inputs.push_back(into_input(report));
         }
+        inputs.extend(self.commands.try_iter().map(Input::Command));
         loop {
             if inputs.is_empty()
                 && let Some((watch, from)) = self.watch

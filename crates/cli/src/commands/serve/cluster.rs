@@ -12,7 +12,7 @@ use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
 use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
-use nuthatch_cluster::node::{Addresses, Node};
+use nuthatch_cluster::node::{Addresses, Node, Participation};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_listen::Address;
 use nuthatch_server::{Cluster, Drained, Listener, MoveReport, Protocol, Running};
@@ -43,6 +43,10 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
         if settings.announce != "auto" {
             let problem = "expected a cluster, found none; name one with --cluster";
             return Err(loaded.invalid("announce", problem));
+        }
+        if settings.cluster_join != "auto" {
+            let problem = "expected a cluster, found none; name one with --cluster";
+            return Err(loaded.invalid("cluster-join", problem));
         }
         return Ok(());
     }
@@ -168,6 +172,7 @@ impl ClusterNode {
             .map_err(|problem| loaded.invalid("announce", problem))?;
         let mut node = Node::new(self.cluster.id(), Addresses { client, ..Addresses::default() });
         node.started_ms = self.started_ms;
+        node.participation = participation(settings);
         node.weight = u32::try_from(settings.memory >> 20).unwrap_or(u32::MAX).max(1);
         let Self { etcd, keys, permit, clock, cluster, .. } = self;
         let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("cluster: {error}"));
@@ -185,6 +190,8 @@ impl ClusterNode {
             MoveReport::Finished { transfer } => reports.move_finished(transfer),
             MoveReport::Failed { transfer } => reports.move_failed(transfer),
         });
+        let operator = member.clone();
+        cluster.connect_member(move |command| operator.command(command));
         let mut server = Server(Arc::clone(&cluster));
         let thread = thread::Builder::new().name("nuthatch-cluster".to_owned());
         let thread = thread.spawn(move || {
@@ -198,6 +205,14 @@ impl ClusterNode {
         });
         let thread = thread.map_err(|error| failure(&error))?;
         Ok(ClusterThread { cluster, member, reloader, thread })
+    }
+}
+
+/// Returns whether the node takes slots before an operator activates it.
+fn participation(settings: &Settings) -> Participation {
+    match settings.cluster_join {
+        "manual" => Participation::Waiting,
+        _ => Participation::Active,
     }
 }
 

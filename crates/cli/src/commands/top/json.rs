@@ -1,5 +1,6 @@
 //! A view as JSON.
 
+use super::cluster::ClusterNode;
 use super::disk::Disk;
 use super::exposition::Histogram;
 use super::view::{PERCENTILES, View};
@@ -41,6 +42,7 @@ pub(crate) fn json(view: &View, address: &str) -> String {
         "memory_limit_bytes": now.memory_limit,
         "compressed_bytes": compressed.collect::<Map<_, _>>(),
         "disk": view.disk.map(Disk::json),
+        "cluster": view.cluster.map(ClusterNode::json),
         "connections": now.connections,
         "connections_limit": now.connections_limit,
         "connections_accepted_per_second": view.accepted,

@@ -1,5 +1,7 @@
 //! A view as lines of text.
 
+use super::cluster::ClusterNode;
+use super::disk::Disk;
 use super::line::{Line, Style};
 use super::quantity::{bytes, count, number, percent, rate, span, time};
 use super::sample::Compressed;
@@ -19,9 +21,10 @@ const MAX_BAR_LEN: usize = 60;
 pub(crate) fn lines(view: &View, address: &str, width: usize) -> Vec<Line> {
     let mut lines = head(view, address);
     lines.extend(memory(view, width));
-    lines.extend(view.disk.map(|disk| {
-        let (text, is_problem) = disk.line();
-        Line { text, style: if is_problem { Style::Alarm } else { Style::Plain } }
+    let parts = [view.disk.map(Disk::line), view.cluster.map(ClusterNode::line)];
+    lines.extend(parts.into_iter().flatten().map(|(text, is_problem)| Line {
+        text,
+        style: if is_problem { Style::Alarm } else { Style::Plain },
     }));
     lines.extend(compression(view));
     lines.extend(traffic(view));

@@ -4,6 +4,7 @@
 //! (`sample`), two samples become rates (`view`), and a view becomes lines (`lines`) or JSON
 //! (`json`). `/live.json` has what is no metric (`report`).
 
+mod cluster;
 mod disk;
 mod exposition;
 mod fetch;

@@ -25,7 +25,7 @@ struct Table {
 /// A column: its heading, its width (negative to the left), and the text of a row.
 struct Column(&'static str, isize, fn(&Value) -> String);
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     Table {
         name: "hot_keys",
         title: "hot keys (share of requests, from a sample)",
@@ -74,6 +74,20 @@ const TABLES: [Table; 6] = [
             Column("size", 12, |row| bytes(number(&row["bytes"]))),
             Column("age", 14, |row| span(number(&row["age_seconds"]))),
             Column("  problem", -30, |row| format!("  {}", text(&row["error"]))),
+        ],
+    },
+    Table {
+        name: "cluster",
+        title: "nodes of the cluster (this one first)",
+        columns: &[
+            Column("node", -10, |row| text(&row["id"]).chars().take(8).collect()),
+            Column("address", -24, |row| text(&row["address"])),
+            Column("state", -10, |row| text(&row["state"])),
+            Column("slots", 8, |row| count(number(&row["slots"]))),
+            Column("share", 9, |row| percent(number(&row["share"]))),
+            Column("  ", -22, |row| format!("  {}", share_bar(number(&row["share"])))),
+            Column("out", 8, |row| count(number(&row["moving_out"]))),
+            Column("in", 8, |row| count(number(&row["moving_in"]))),
         ],
     },
     Table {
@@ -147,6 +161,13 @@ impl Table {
     }
 }
 
+/// Returns a bar of 20 characters.
+fn share_bar(share: f64) -> String {
+    #[expect(clippy::cast_sign_loss, reason = "clamped")]
+    let filled = (share.clamp(0.0, 1.0) * 20.0).round() as usize;
+    format!("{}{}", "#".repeat(filled), ".".repeat(20 - filled))
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_default()
 }
@@ -199,6 +220,19 @@ pub(super) mod tests {
         assert!(lines[7].contains("a?b") && lines[7].ends_with("127.0.0.1:5"), "{lines:?}");
         assert_eq!(lines[9..11], ["clients (most memory first)", "none"]);
         assert!(lines[12].contains("--token-file"), "{lines:?}");
+    }
+
+    #[test]
+    fn nodes_of_a_cluster_have_bars() {
+        let text = r#"{"tables":{"cluster":{"rows":[{"id":"0a1b2c3d4e","address":{"text":"a:1"},
+            "state":"draining","slots":4096,"share":0.25,"moving_out":64,"moving_in":0}]}}}"#;
+        let lines = Report::parse(text).expect("a report").lines();
+        let row = &lines[3].text;
+        assert!(row.starts_with("0a1b2c3d  a:1 ") && row.contains("draining "), "{row}");
+        assert!(
+            row.contains("25.0 %  #####...............  ") && row.ends_with("64       0"),
+            "{row}"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The counters of a server at one moment.
 
+use super::cluster::ClusterNode;
 use super::disk::Disk;
 use super::exposition::{Histogram, Metrics};
 use super::report::Report;
@@ -27,6 +28,8 @@ pub(crate) struct Sample {
     pub(super) compressed: BTreeMap<String, Compressed>,
     /// `None` without a disk tier.
     pub(super) disk: Option<Disk>,
+    /// `None` without a cluster.
+    pub(super) cluster: Option<ClusterNode>,
     /// A gauge.
     pub(super) connections: f64,
     pub(super) connections_limit: f64,
@@ -91,6 +94,7 @@ impl Sample {
             memory_limit: value("nuthatch_memory_limit_bytes"),
             compressed: compressed(&points),
             disk: Disk::of(&points),
+            cluster: ClusterNode::of(&points),
             connections: value("nuthatch_connections"),
             connections_limit: value("nuthatch_connections_limit"),
             accepted: value("nuthatch_connections_accepted_total"),

@@ -1,5 +1,6 @@
 //! Rates between two samples, or since the server started.
 
+use super::cluster::ClusterNode;
 use super::disk::Disk;
 use super::exposition::Histogram;
 use super::sample::{Command, Sample};
@@ -38,6 +39,8 @@ pub(crate) struct View {
     pub(super) cpu: f64,
     /// The disk tier, with rates; `None` without one.
     pub(super) disk: Option<Disk>,
+    /// The node of a cluster, with rates; `None` without one.
+    pub(super) cluster: Option<ClusterNode>,
 }
 
 /// The rates of a command over an interval.
@@ -97,6 +100,7 @@ impl View {
             sent: rate(|sample| sample.sent),
             cpu: rate(|sample| sample.cpu_s),
             disk: now.disk.map(|disk| disk.since(earlier.disk, interval_s)),
+            cluster: now.cluster.map(|node| node.since(earlier.cluster, interval_s)),
             commands,
             event_loop_lag,
             busy,

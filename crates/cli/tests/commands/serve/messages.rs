@@ -88,6 +88,7 @@ fn settings_that_a_cluster_excludes_are_named() {
         (&["--cluster", "127.0.0.1:2379"][..], "--cluster: expected off or etcd://HOST:PORT"),
         (&["--cluster", "etcd://me:s3cret@a/x"], "found a user or a password in it"),
         (&["--announce", "a:1"], "--announce: expected a cluster, found none; name one with"),
+        (&["--cluster-join", "manual"], "--cluster-join: expected a cluster, found none; name"),
         (&["--cluster", CLUSTER, "--memcache=127.0.0.1:0"], "--memcache: expected off with"),
         (&["--cluster", CLUSTER, "--disk=16MiB", "--data-dir=d"], "--disk: expected 0 with"),
         (

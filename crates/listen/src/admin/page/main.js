@@ -1,5 +1,6 @@
 // The live page: reads /metrics and /live.json again and again, and shows them.
 
+import { clusterSections } from "./cluster.js";
 import { section, setText } from "./dom.js";
 import * as format from "./format.js";
 import { Metrics } from "./metrics.js";
@@ -12,7 +13,7 @@ const TIMEOUT_MS = 5000;
 const TOKEN = "nuthatch-token";
 
 const find = (id) => document.getElementById(id);
-const sections = [...cacheSections(), ...otherSections()];
+const sections = [...cacheSections(), ...clusterSections(), ...otherSections()];
 const state = { before: null, answered: null, isPaused: false, timer: 0, isReading: false };
 
 /** The time between samples: of the parameter `interval` in milliseconds, if it is valid. */

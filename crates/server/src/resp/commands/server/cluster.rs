@@ -1,7 +1,8 @@
 //! `CLUSTER`: the slots of the cluster and its nodes, as clients of Redis Cluster read them.
 
+use super::cluster_members::{drain, forget, join, members};
 use super::transfer::transfer;
-use crate::cluster::{Admission, Coverage, MoveProgress, NodeSlots};
+use crate::cluster::{Admission, CLUSTER_FIELDS, Coverage, NodeSlots};
 use crate::resp::commands::container::{self, part};
 use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::{Call, Command, Failure, NOT_AN_INTEGER, Result};
@@ -34,6 +35,10 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
         flags: Flags::WRITES,
         run: transfer,
     },
+    part("cluster|members", 2, members),
+    part("cluster|join", 2, join),
+    part("cluster|drain", 2, drain),
+    part("cluster|forget", 3, forget),
     part("cluster|help", 2, help),
 ];
 
@@ -41,14 +46,22 @@ const HELP: &[&str] = &[
     "CLUSTER <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
     "COUNTKEYSINSLOT <slot>",
     "    Return the number of keys in <slot>. Examines all keys of the node.",
+    "DRAIN",
+    "    Move all slots of this node to other nodes.",
+    "FORGET <node-id>",
+    "    Let a node end its lease: other nodes take its slots without their items.",
     "GETKEYSINSLOT <slot> <count>",
     "    Return key names stored by current node in a slot. Examines all keys of the node.",
     "INFO",
     "    Return information about the cluster.",
+    "JOIN",
+    "    Let this node take its part of the slots.",
     "KEYSLOT <key>",
     "    Return the hash slot for <key>.",
     "LINKS",
     "    Return the links between nodes: none, since nodes meet in etcd.",
+    "MEMBERS",
+    "    Return the keys of the cluster in etcd, as this node knows them, and their values.",
     "MYID",
     "    Return the node id.",
     "NODES",
@@ -199,9 +212,6 @@ fn info(call: &mut Call<'_>) -> Result {
     let owners = coverage.nodes.iter().filter(|node| !node.ranges.is_empty()).count();
     let current_epoch = coverage.nodes.iter().map(|node| node.epoch).max().unwrap_or_default();
     let own = coverage.nodes.iter().find(|node| node.id == cluster.id());
-    let MoveProgress { moving_slots, sent_items, sent_bytes, finished, failed, .. } =
-        cluster.move_progress();
-    let MoveProgress { received_items, received_bytes, left_out, .. } = cluster.move_progress();
     let fields = [
         ("cluster_state", state.to_owned()),
         ("cluster_slots_assigned", coverage.assigned.to_string()),
@@ -212,20 +222,14 @@ fn info(call: &mut Call<'_>) -> Result {
         ("cluster_size", owners.to_string()),
         ("cluster_current_epoch", current_epoch.to_string()),
         ("cluster_my_epoch", own.map_or(0, |own| own.epoch).to_string()),
-        ("cluster_slots_served", cluster.served_slots().to_string()),
-        ("cluster_dropped_items", cluster.dropped_items().to_string()),
-        ("cluster_slots_moving", moving_slots.to_string()),
-        ("cluster_moves_finished", finished.to_string()),
-        ("cluster_moves_failed", failed.to_string()),
-        ("cluster_sent_items", sent_items.to_string()),
-        ("cluster_sent_bytes", sent_bytes.to_string()),
-        ("cluster_received_items", received_items.to_string()),
-        ("cluster_received_bytes", received_bytes.to_string()),
-        ("cluster_left_out_items", left_out.to_string()),
     ];
     let mut text = String::new();
     for (name, value) in fields {
         let _ = write!(text, "{name}:{value}\r\n");
+    }
+    let report = cluster.report_with(&coverage);
+    for field in CLUSTER_FIELDS {
+        let _ = write!(text, "{}:{}\r\n", field.info, (field.value)(&report));
     }
     call.reply().verbatim(text.as_bytes());
     Ok(())

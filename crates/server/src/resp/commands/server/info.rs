@@ -1,5 +1,6 @@
 //! `INFO`: statistics and state of the server.
 
+use crate::cluster::CLUSTER_FIELDS;
 use crate::compression::{Saved, SavedByDictionary};
 use crate::resp::commands::connection::hello::COMPATIBLE_VERSION;
 use crate::resp::commands::{Call, Result};
@@ -305,6 +306,14 @@ fn latency_stats(server: &Server, text: &mut String, _: &Guard<'_>) {
 
 fn cluster(server: &Server, text: &mut String, _: &Guard<'_>) {
     lines(text, [("cluster_enabled", number(u64::from(server.cluster.is_some())))]);
+    let Some(cluster) = &server.cluster else { return };
+    let report = cluster.report();
+    for field in CLUSTER_FIELDS {
+        line(text, format_args!("{}:{}", field.info, (field.value)(&report)));
+    }
+    for (kind, count) in server.totals_since_reset().refused_by_cluster() {
+        line(text, format_args!("cluster_refused_{kind}:{count}"));
+    }
 }
 
 /// Items in the sample from which the number of expiring keys is estimated.

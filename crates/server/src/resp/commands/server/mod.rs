@@ -1,6 +1,7 @@
 //! Commands over the server: `INFO`, `CONFIG`, `COMMAND`, `SLOWLOG`, `LATENCY`, `MEMORY`, `DEBUG`.
 
 pub(crate) mod cluster;
+mod cluster_members;
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;

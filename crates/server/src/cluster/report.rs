@@ -1,0 +1,159 @@
+//! What `INFO`, `CLUSTER INFO`, `/metrics` and the live page report of this node.
+
+use super::Cluster;
+use super::coverage::{Coverage, NodeSlots};
+use super::move_counters::MoveProgress;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The state and the counters of this node.
+pub(crate) struct ClusterReport {
+    pub(crate) is_permitted: bool,
+    /// The time until the permit to serve ends; zero without one.
+    pub(crate) permitted_for: Duration,
+    pub(crate) owned: usize,
+    pub(crate) served: usize,
+    /// Slots of all nodes whose leases exist.
+    pub(crate) covered: usize,
+    /// Nodes whose leases exist.
+    pub(crate) nodes: usize,
+    pub(crate) dropped_items: u64,
+    pub(crate) lost_leases: u64,
+    pub(crate) moves: MoveProgress,
+}
+
+/// A field of the report.
+pub(crate) struct ClusterField {
+    /// Its name in `INFO` and `CLUSTER INFO`.
+    pub(crate) info: &'static str,
+    /// Its name in `/metrics`, without `_total`.
+    pub(crate) metric: &'static str,
+    /// Whether it only grows.
+    pub(crate) is_counter: bool,
+    pub(crate) help: &'static str,
+    pub(crate) value: fn(&ClusterReport) -> f64,
+}
+
+const fn gauge(
+    (info, metric): (&'static str, &'static str),
+    help: &'static str,
+    value: fn(&ClusterReport) -> f64,
+) -> ClusterField {
+    ClusterField { info, metric, is_counter: false, help, value }
+}
+
+const fn counter(
+    (info, metric): (&'static str, &'static str),
+    help: &'static str,
+    value: fn(&ClusterReport) -> f64,
+) -> ClusterField {
+    ClusterField { info, metric, is_counter: true, help, value }
+}
+
+/// All fields.
+pub(crate) const CLUSTER_FIELDS: &[ClusterField] = &[
+    gauge(
+        ("cluster_permitted", "nuthatch_cluster_permitted"),
+        "1 while the node has a lease in etcd and may serve its slots, otherwise 0.",
+        |it| f64::from(u8::from(it.is_permitted)),
+    ),
+    gauge(
+        ("cluster_permit_seconds", "nuthatch_cluster_permit_seconds"),
+        "Time until the node stops to serve, unless it renews its lease before.",
+        |it| it.permitted_for.as_secs_f64(),
+    ),
+    gauge(
+        ("cluster_slots_owned", "nuthatch_cluster_slots_owned"),
+        "Slots that the node owns in etcd.",
+        |it| it.owned as f64,
+    ),
+    gauge(
+        ("cluster_slots_served", "nuthatch_cluster_slots_served"),
+        "Slots that the node serves while it is permitted.",
+        |it| it.served as f64,
+    ),
+    gauge(
+        ("cluster_slots_covered", "nuthatch_cluster_slots_covered"),
+        "Slots of the whole cluster whose owner has a lease, as this node knows it; at most 16384.",
+        |it| it.covered as f64,
+    ),
+    gauge(
+        ("cluster_nodes", "nuthatch_cluster_nodes"),
+        "Nodes of the cluster that have a lease, as this node knows it.",
+        |it| it.nodes as f64,
+    ),
+    counter(
+        ("cluster_dropped_items", "nuthatch_cluster_dropped_items"),
+        "Items that were dropped since another node has served their slots.",
+        |it| it.dropped_items as f64,
+    ),
+    counter(
+        ("cluster_leases_lost", "nuthatch_cluster_leases_lost"),
+        "Leases in etcd that the node has lost.",
+        |it| it.lost_leases as f64,
+    ),
+    gauge(
+        ("cluster_slots_moving", "nuthatch_cluster_slots_moving"),
+        "Slots whose items the node sends to another one now.",
+        |it| it.moves.moving_slots as f64,
+    ),
+    counter(
+        ("cluster_moves_finished", "nuthatch_cluster_moves_finished"),
+        "Moves of slots from this node whose items were all sent.",
+        |it| it.moves.finished as f64,
+    ),
+    counter(
+        ("cluster_moves_failed", "nuthatch_cluster_moves_failed"),
+        "Moves of slots from this node that failed. They are tried again.",
+        |it| it.moves.failed as f64,
+    ),
+    counter(
+        ("cluster_sent_items", "nuthatch_cluster_sent_items"),
+        "Items that were sent to other nodes. One that was changed meanwhile counts again.",
+        |it| it.moves.sent_items as f64,
+    ),
+    counter(
+        ("cluster_sent_bytes", "nuthatch_cluster_sent_bytes"),
+        "Bytes of items that were sent to other nodes.",
+        |it| it.moves.sent_bytes as f64,
+    ),
+    counter(
+        ("cluster_received_items", "nuthatch_cluster_received_items"),
+        "Items that other nodes have sent.",
+        |it| it.moves.received_items as f64,
+    ),
+    counter(
+        ("cluster_received_bytes", "nuthatch_cluster_received_bytes"),
+        "Bytes of items that other nodes have sent.",
+        |it| it.moves.received_bytes as f64,
+    ),
+    counter(
+        ("cluster_left_out_items", "nuthatch_cluster_left_out_items"),
+        "Items that did not move: too long for the other node, or without a valid value.",
+        |it| it.moves.left_out as f64,
+    ),
+];
+
+impl Cluster {
+    /// Returns the state and the counters of this node.
+    pub(crate) fn report(&self) -> ClusterReport {
+        self.report_with(&self.coverage())
+    }
+
+    /// Returns the report with the slots of a coverage.
+    pub(crate) fn report_with(&self, coverage: &Coverage) -> ClusterReport {
+        let (until, now) = (self.permit.until(), self.clock.now());
+        let own = coverage.nodes.iter().find(|node| node.id == self.id);
+        ClusterReport {
+            is_permitted: now < until,
+            permitted_for: until.since(now),
+            owned: own.map_or(0, NodeSlots::count),
+            served: self.served_slots(),
+            covered: coverage.covered(),
+            nodes: coverage.nodes.iter().filter(|node| node.is_present).count(),
+            dropped_items: self.dropped_items.load(Ordering::Relaxed),
+            lost_leases: self.permit.losses(),
+            moves: self.moves.progress(),
+        }
+    }
+}
