@@ -304,6 +304,29 @@ settings! {
             more: "auto is the first address of --resp.",
         }
 
+        node_ca: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "CA certificates in PEM for the addresses of other nodes of a cluster",
+            more: "By default those that the system trusts. Used if --resp has `tls:`: the nodes \
+                   then connect to each other with TLS, with --tls-cert as the client certificate \
+                   if --tls-client-ca is set.",
+            reloads: true,
+        }
+
+        node_user: String = Text(|_| Ok(())) {
+            value_name: "NAME",
+            help: "The user as which a node logs in to the other nodes of a cluster",
+            more: "With --users. It needs the command cluster|transfer. Otherwise the nodes log in \
+                   with their own password, which is the same for all.",
+            reloads: true,
+        }
+
+        node_password_file: Option<PathBuf> = Path {
+            value_name: "FILE",
+            help: "A file whose only line is the password of node-user",
+            reloads: true,
+        }
+
         cluster_drain_ms: u64 = Count(0, 86_400_000) {
             value_name: "MS",
             default: "20000",

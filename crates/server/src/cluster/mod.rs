@@ -115,7 +115,7 @@ pub struct Cluster {
     flushes: AtomicU64,
     moves: MoveCounters,
     reports: Reports,
-    access: NodeAccess,
+    access: RwLock<Arc<NodeAccess>>,
     /// Passes requests of operators to the membership, once the node takes part in the cluster.
     member: OnceLock<MemberInput>,
 }
@@ -150,15 +150,18 @@ impl Cluster {
             flushes: AtomicU64::new(0),
             moves: MoveCounters::default(),
             reports: Reports::default(),
-            access: NodeAccess::default(),
+            access: RwLock::default(),
             member: OnceLock::new(),
         }
     }
 
-    /// Sets how this node connects to others.
-    #[must_use]
-    pub fn with_access(self, access: NodeAccess) -> Self {
-        Self { access, ..self }
+    /// Sets how this node connects to others, for new connections.
+    pub fn set_access(&self, access: NodeAccess) {
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(access);
+    }
+
+    fn access(&self) -> Arc<NodeAccess> {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the identifier of this node.

@@ -3,6 +3,7 @@
 use crate::nodes::{Client, Nodes};
 use nuthatch_cluster::member::Command;
 use nuthatch_cluster::slot::slot_of;
+use nuthatch_server::{NodeAccess, Tls, TlsFiles};
 use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -216,6 +217,42 @@ fn slots_stay_where_they_are_if_the_target_does_not_respond() {
     nodes.all[1].is_connected = false;
     nodes.pass(Duration::from_secs(20));
     assert_eq!(client.ask("INCR key"), ":3");
+}
+
+/// Nodes log in to each other, over TLS, with a certificate for their address.
+#[test]
+fn items_move_over_tls_after_a_login() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a pair");
+    let files = TlsFiles {
+        cert: folder.path().join("cert"),
+        key: folder.path().join("key"),
+        client_ca: None,
+    };
+    std::fs::write(&files.cert, generated.cert.pem()).expect("a file");
+    std::fs::write(&files.key, generated.signing_key.serialize_pem()).expect("a file");
+    let mut nodes = Nodes::default();
+    nodes.tls = Some(Tls::open(&files).expect("good files"));
+    nodes.access.password = Some("s3cret".to_owned());
+    nodes.begin(1);
+    nodes.add();
+    let mut client = nodes.client(0);
+    assert_eq!(client.ask("SET key 1"), "+OK");
+    assert_eq!(client.ask("SETRANGE long 300000 v"), ":300001");
+    nodes.command(0, Command::Drain);
+    // Without TLS, and with a password that is wrong, the target refuses.
+    nodes.pass_until(|nodes| nodes.ask(0, "CLUSTER INFO").contains("cluster_moves_failed:1"));
+    let roots = nuthatch_listen::tls::roots(&files.cert).expect("a certificate");
+    let tls = nuthatch_listen::tls::client_config(roots, None).expect("a configuration");
+    let mut access = NodeAccess { tls: Some(tls), ..NodeAccess::default() };
+    access.password = Some("other".to_owned());
+    nodes.all[0].cluster.set_access(access.clone());
+    nodes.pass_until(|nodes| nodes.ask(0, "CLUSTER INFO").contains("cluster_moves_failed:3"));
+    access.password = Some("s3cret".to_owned());
+    nodes.all[0].cluster.set_access(access);
+    nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
+    assert_eq!(nodes.ask(1, "GET key"), "1");
+    assert_eq!(nodes.ask(1, "STRLEN long"), ":300001");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Nodes of a cluster: servers on this machine, with members over an etcd in memory.
 
-use crate::served::{LOCAL, address, cache, connect, options};
+use crate::served::{LOCAL, address, at, cache, connect, options};
 use nuthatch_cluster::boot_clock::{BootClock, BootTime, ManualBootClock};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
@@ -9,8 +9,8 @@ use nuthatch_cluster::memory_etcd::MemoryEtcd;
 use nuthatch_cluster::node::{Addresses, Node as Announced};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::slot_of;
-use nuthatch_server::state::Server;
-use nuthatch_server::{Cluster, IoBackend, MoveReport, NodeAccess, Running};
+use nuthatch_server::state::{Server, Users};
+use nuthatch_server::{Cluster, IoBackend, MoveReport, NodeAccess, Protocol, Running, Tls};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -80,18 +80,25 @@ pub(crate) struct Nodes {
     etcd: MemoryEtcd,
     pub(crate) clock: Arc<Clock>,
     pub(crate) all: Vec<Node>,
-    /// How nodes connect to each other.
+    /// How nodes connect to each other. With a password, all clients log in.
     pub(crate) access: NodeAccess,
+    /// The certificate of the nodes, which announce an address with TLS then.
+    pub(crate) tls: Option<Tls>,
     /// The replies that each client has received, which uses the nodes meanwhile. No step begins
     /// before all have received another one, or have waited for as long as the step takes: a permit
     /// must not end while the machine executes another thread than that of a client.
     pub(crate) replies: Vec<Arc<AtomicU64>>,
 }
 
-/// Starts a server of a node.
-fn serve(cluster: &Arc<Cluster>, mut server: Server) -> Running {
+/// Starts a server of a node, without TLS and perhaps with it.
+fn serve(cluster: &Arc<Cluster>, mut server: Server, tls: Option<Tls>) -> Running {
     server.cluster = Some(Arc::clone(cluster));
-    Running::serve(server, &options(&[LOCAL], 1, IoBackend::Auto)).expect("a server")
+    let mut options = options(&[LOCAL], 1, IoBackend::Auto);
+    if let Some(tls) = tls {
+        options.listeners.push(at(&(Protocol::Resp, LOCAL)).with_tls());
+        options = options.tls(tls);
+    }
+    Running::serve(server, &options).expect("a server")
 }
 
 impl Nodes {
@@ -115,11 +122,18 @@ impl Nodes {
         let (cache, permit) = (cache(), Arc::new(Permit::default()));
         let clock: Arc<dyn BootClock> = self.clock.clone();
         let cluster = Cluster::new(id, cache.clone(), permit.clone(), clock);
-        let cluster = Arc::new(cluster.with_access(self.access.clone()));
+        cluster.set_access(self.access.clone());
+        let cluster = Arc::new(cluster);
         let (sender, commands) = channel();
         cluster.connect_member(move |command| sender.send(command).expect("a node"));
-        let running = serve(&cluster, Server::new(cache));
-        let client = address(&running, 0).to_string();
+        let mut server = Server::new(cache);
+        if let Some(password) = &self.access.password {
+            let mut users = Users::default();
+            users.require_password(password.as_bytes());
+            server = server.with_users(users);
+        }
+        let running = serve(&cluster, server, self.tls.clone());
+        let client = address(&running, usize::from(self.tls.is_some())).to_string();
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
         let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
         config.max_moving_slots = 16_384;
@@ -210,7 +224,11 @@ impl Nodes {
     }
 
     pub(crate) fn client(&self, node: usize) -> Client {
-        Client(connect(&self.all[node].running))
+        let mut client = Client(connect(&self.all[node].running));
+        if let Some(password) = &self.access.password {
+            assert_eq!(client.ask(&format!("AUTH {password}")), "+OK");
+        }
+        client
     }
 
     /// Returns the reply to a request once the slot is served: its items are dropped first.

@@ -1,10 +1,10 @@
 //! The arguments for connections to nodes.
 
 use super::connection::Connection;
-use super::tls::client_config;
 use crate::files::read_secret;
 use crate::outcome::Failure;
 use clap::Args;
+use nuthatch_listen::tls::{client_config, roots, system_roots};
 use nuthatch_units::parse_time;
 use rustls::ClientConfig;
 use std::path::PathBuf;
@@ -59,7 +59,10 @@ impl ConnectArgs {
     /// Reads the files that the arguments name.
     pub(super) fn connector(&self) -> Result<Connector, Failure> {
         let identity = self.tls_cert.as_deref().zip(self.tls_key.as_deref());
-        let tls = self.tls.then(|| client_config(self.tls_ca.as_deref(), identity));
+        let ca = self.tls_ca.as_deref();
+        let tls = self
+            .tls
+            .then(|| client_config(ca.map_or_else(|| system_roots("--tls-ca"), roots)?, identity));
         let tls = tls.transpose().map_err(|error| Failure::Error(error.to_string()))?;
         let password = self.password_file.as_deref().map(|file| read_secret(file, "a password"));
         let login = password.transpose()?.map(|password| (self.user.clone(), password));

@@ -20,7 +20,6 @@ mod rebalance;
 mod reply;
 mod state;
 mod status;
-mod tls;
 
 use crate::outcome::{Failure, Outcome};
 use clap::{Args, Subcommand};

@@ -1,8 +1,8 @@
 //! The cluster that the cache server is a node of.
 
 use super::etcd::{self, EtcdReloader};
-use super::node_access::node_access;
-use crate::files::AtomicFile;
+use super::node_access::{self, node_access};
+use super::node_files::NodeFiles;
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address};
 use nuthatch_cache::Cache;
@@ -13,13 +13,9 @@ use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
 use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
 use nuthatch_cluster::node::{Addresses, Node, Participation};
-use nuthatch_cluster::node_id::NodeId;
 use nuthatch_listen::Address;
 use nuthatch_server::{Cluster, Drained, Listener, MoveReport, Protocol, Running};
-use std::fs::read_to_string;
-use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -27,9 +23,6 @@ use tokio::runtime::Builder;
 use tracing::{info, warn};
 
 const LOG: &str = "nuthatch::cluster";
-
-/// The file in `data-dir` with the identifier of the node.
-const ID_FILE: &str = "node-id";
 
 /// The pause between two looks at the permit, for the log.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -39,6 +32,7 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let address = address(loaded)?;
     etcd::check(loaded, address.as_ref())?;
+    node_access::check(loaded, address.is_some())?;
     if address.is_none() {
         if settings.announce != "auto" {
             let problem = "expected a cluster, found none; name one with --cluster";
@@ -114,6 +108,7 @@ pub(super) struct ClusterNode {
     permit: Arc<Permit>,
     clock: Arc<dyn BootClock>,
     pub(super) cluster: Arc<Cluster>,
+    files: NodeFiles,
     started_ms: u64,
 }
 
@@ -124,40 +119,18 @@ pub(super) fn node(
 ) -> Result<Option<ClusterNode>, Failure> {
     let Some(address) = address(loaded)? else { return Ok(None) };
     let etcd = etcd::options(loaded, &address)?;
-    let data_dir = loaded.settings.data_dir.as_deref();
-    let id = data_dir.map_or_else(random_id, kept_id);
-    let id = id.map_err(|problem| {
+    let files = NodeFiles::open(loaded.settings.data_dir.as_deref());
+    let files = files.map_err(|problem| {
         Failure::Error(format!("{}: {problem}", loaded.source("data-dir").named()))
     })?;
     let permit = Arc::new(Permit::default());
     let clock: Arc<dyn BootClock> = Arc::new(SystemBootClock);
     let started_ms = cache.session().map_or(0, |mut session| session.guard().now_ms());
-    let cluster = Cluster::new(id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock))
-        .with_access(node_access(loaded)?);
+    let cluster =
+        Cluster::new(files.id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
+    cluster.set_access(node_access(loaded)?);
     let (keys, cluster) = (address.keys, Arc::new(cluster));
-    Ok(Some(ClusterNode { etcd, keys, permit, clock, cluster, started_ms }))
-}
-
-fn random_id() -> Result<NodeId, String> {
-    NodeId::random().map_err(|error| format!("no random numbers for an identifier: {error}"))
-}
-
-/// Returns the identifier in a folder, and creates it if there is none.
-fn kept_id(folder: &Path) -> Result<NodeId, String> {
-    let path = folder.join(ID_FILE);
-    let failure = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    match read_to_string(&path) {
-        Ok(text) => text.trim_end().parse().map_err(|error| failure(&error)),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let id = random_id()?;
-            let created = AtomicFile::create(path.clone()).and_then(|mut file| {
-                writeln!(file, "{id}")?;
-                file.publish()
-            });
-            created.map(|()| id).map_err(|error| failure(&error))
-        }
-        Err(error) => Err(failure(&error)),
-    }
+    Ok(Some(ClusterNode { etcd, keys, permit, clock, cluster, files, started_ms }))
 }
 
 impl ClusterNode {
@@ -174,7 +147,7 @@ impl ClusterNode {
         node.started_ms = self.started_ms;
         node.participation = participation(settings);
         node.weight = u32::try_from(settings.memory >> 20).unwrap_or(u32::MAX).max(1);
-        let Self { etcd, keys, permit, clock, cluster, .. } = self;
+        let Self { etcd, keys, permit, clock, cluster, files, .. } = self;
         let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("cluster: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failure(&error))?;
@@ -183,7 +156,8 @@ impl ClusterNode {
             Arc::new(etcd::client(&etcd).map_err(|error| failure(&error))?)
         };
         let reloader = EtcdReloader::new(Arc::clone(&etcd), runtime.handle().clone());
-        let config = MemberConfig::new(keys, node);
+        let mut config = MemberConfig::new(keys, node);
+        config.previous_lease = files.lease();
         let (membership, member) = Membership::new(Arc::clone(&etcd), config, clock, permit);
         let reports = member.clone();
         cluster.report_moves_to(move |report| match report {
@@ -192,11 +166,11 @@ impl ClusterNode {
         });
         let operator = member.clone();
         cluster.connect_member(move |command| operator.command(command));
-        let mut server = Server(Arc::clone(&cluster));
+        let mut server = Server { cluster: Arc::clone(&cluster), files, lease: None };
         let thread = thread::Builder::new().name("nuthatch-cluster".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
-                let cluster = Arc::clone(&server.0);
+                let cluster = Arc::clone(&server.cluster);
                 tokio::select! {
                     () = membership.run(&mut server) => {}
                     () = log_permit(&cluster, &etcd) => {}
@@ -249,11 +223,20 @@ async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
 }
 
 /// Passes the events of the membership to the cache server.
-struct Server(Arc<Cluster>);
+struct Server {
+    cluster: Arc<Cluster>,
+    files: NodeFiles,
+    /// The lease that the files have.
+    lease: Option<i64>,
+}
 
 impl SlotServer for Server {
     fn handle(&mut self, member: &Member, event: Event) {
-        self.0.handle(member, event);
+        if member.lease() != self.lease {
+            self.lease = member.lease();
+            self.files.keep_lease(self.lease);
+        }
+        self.cluster.handle(member, event);
     }
 }
 
@@ -298,6 +281,11 @@ impl ClusterDrain {
 }
 
 impl ClusterThread {
+    /// Returns the state that the threads of the server share.
+    pub(super) fn cluster(&self) -> Arc<Cluster> {
+        Arc::clone(&self.cluster)
+    }
+
     /// Returns what replaces the certificates and the login for etcd.
     pub(super) fn reloader(&self) -> EtcdReloader {
         self.reloader.clone()
@@ -316,20 +304,5 @@ impl ClusterThread {
         self.member.command(Command::Leave);
         // A panic has ended the program already.
         let _ = self.thread.join();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_keeps_its_identifier() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let id = kept_id(folder.path()).expect("a new identifier");
-        assert_eq!(kept_id(folder.path()), Ok(id));
-        std::fs::write(folder.path().join(ID_FILE), "12\n").expect("a file");
-        let error = kept_id(folder.path()).expect_err("another content");
-        assert!(error.contains("node-id: expected 40 hexadecimal digits"), "{error}");
     }
 }

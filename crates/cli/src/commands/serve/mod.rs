@@ -16,6 +16,7 @@ mod listeners;
 mod manual;
 mod memory;
 mod node_access;
+mod node_files;
 mod reload;
 mod run;
 mod shutdown;

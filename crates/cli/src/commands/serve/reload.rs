@@ -3,13 +3,15 @@
 use super::config_command::changeable_settings;
 use super::connection_limits::max_clients;
 use super::etcd::EtcdReloader;
+use super::node_access::NodeReload;
 use super::{access, check, cluster, store_server};
 use crate::logs::{LogFilter, warn};
 use crate::outcome::Failure;
 use crate::settings::{Environment, LoadedSettings, Settings, all_settings};
 use nuthatch_listen::admin::Access;
 use nuthatch_rpc::{ReloadError, Reloader as StoreReloader, ServerTls, Tokens};
-use nuthatch_server::{Reload, Reloader};
+use nuthatch_server::{Cluster, Reload, Reloader};
+use std::sync::Arc;
 
 /// The running servers and the settings that they have.
 pub(crate) struct ReloadState {
@@ -25,6 +27,8 @@ pub(crate) struct ReloadState {
     pub(crate) store: Option<StoreReloader>,
     /// Reloads the connection to etcd, if the server is a node of a cluster.
     pub(crate) etcd: Option<EtcdReloader>,
+    /// The cluster, for the login and the certificates of connections to other nodes.
+    pub(crate) cluster: Option<Arc<Cluster>>,
 }
 
 impl ReloadState {
@@ -50,6 +54,7 @@ impl ReloadState {
             (Some(reloader), Some(options)) => Some((reloader, reloader.prepare(&options)?)),
             _ => None,
         };
+        let node = self.cluster.as_ref().map(|_| NodeReload::read(&loaded)).transpose()?;
         let clients = max_clients(&loaded, self.clients_limit);
         loaded.settings.max_clients = clients;
         let mut reload = Reload::default();
@@ -60,6 +65,9 @@ impl ReloadState {
         self.server.reload(reload).map_err(Failure::Error)?;
         if let Some((reloader, reload)) = etcd {
             reloader.apply(reload);
+        }
+        if let (Some(cluster), Some(reload)) = (&self.cluster, node) {
+            reload.apply(cluster);
         }
         self.admin.replace(admin);
         self.log.set(&loaded.settings.log);

@@ -93,6 +93,7 @@ pub(super) fn serve(
         clients_limit: limits.clients,
         store: store_reloader,
         etcd: node.as_ref().map(ClusterThread::reloader),
+        cluster: node.as_ref().map(ClusterThread::cluster),
     };
     process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
     let ended = wait(running, node);

@@ -95,7 +95,7 @@ impl<'a> Batches<'a> {
 
     /// Waits until bytes that were sent do not exceed the rate.
     fn pay(&mut self, len: usize, pause: &dyn Fn(Instant) -> bool) -> bool {
-        let rate = self.cluster.access.bytes_per_s;
+        let rate = self.cluster.access().bytes_per_s;
         if rate == 0 {
             return pause(Instant::now());
         }

@@ -122,8 +122,8 @@ impl<'c> Transfer<'c> {
         let Some(endpoint) = endpoint else {
             return Err(Stopped::Failed("the node has no address for other nodes".into()));
         };
-        let access = &self.cluster.access;
-        let connection = Connection::open(&endpoint, access, &|| pause(Instant::now()))?;
+        let access = self.cluster.access();
+        let connection = Connection::open(&endpoint, &access, &|| pause(Instant::now()))?;
         let from = self.cluster.id().to_string();
         let head = ["CLUSTER", "TRANSFER", &from, "", "ITEMS"].map(|part| part.as_bytes().to_vec());
         Ok(Batches::new(self.cluster, connection, head))

@@ -1,0 +1,102 @@
+//! What a node of a cluster keeps in `data-dir`: its identifier, and its last lease in etcd.
+
+use crate::files::AtomicFile;
+use nuthatch_cluster::node_id::NodeId;
+use std::fs::{self, read_to_string};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use tracing::warn;
+
+/// The file with the identifier of the node.
+const ID_FILE: &str = "node-id";
+
+/// The file with the lease of the last process with this folder. The folder is locked, so that
+/// process has ended, and this one takes its place in the cluster at once.
+const LEASE_FILE: &str = "node-lease";
+
+/// The files of a node.
+pub(super) struct NodeFiles {
+    pub(super) id: NodeId,
+    /// The folder; `None` for a node that keeps nothing.
+    folder: Option<PathBuf>,
+}
+
+impl NodeFiles {
+    /// Reads the identifier in a folder, and creates it if there is none.
+    pub(super) fn open(folder: Option<&Path>) -> Result<Self, String> {
+        let id = folder.map_or_else(random_id, kept_id)?;
+        Ok(Self { id, folder: folder.map(Path::to_owned) })
+    }
+
+    /// Returns the lease of the last process. A file that cannot be read is as none: the node then
+    /// waits until that lease has ended.
+    pub(super) fn lease(&self) -> Option<i64> {
+        let text = read_to_string(self.folder.as_ref()?.join(LEASE_FILE)).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    }
+
+    /// Stores the lease of this process.
+    pub(super) fn keep_lease(&self, lease: Option<i64>) {
+        let (Some(folder), Some(lease)) = (&self.folder, lease) else { return };
+        let path = folder.join(LEASE_FILE);
+        if let Err(error) = fs::write(&path, format!("{lease}\n")) {
+            let path = path.display();
+            warn!(
+                target: "nuthatch::cluster",
+                %path,
+                %error,
+                "the lease cannot be stored, so a restarted node waits until it has ended"
+            );
+        }
+    }
+}
+
+fn random_id() -> Result<NodeId, String> {
+    NodeId::random().map_err(|error| format!("no random numbers for an identifier: {error}"))
+}
+
+/// Returns the identifier in a folder, and creates it if there is none.
+fn kept_id(folder: &Path) -> Result<NodeId, String> {
+    let path = folder.join(ID_FILE);
+    let failure = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    match read_to_string(&path) {
+        Ok(text) => text.trim_end().parse().map_err(|error| failure(&error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let id = random_id()?;
+            let created = AtomicFile::create(path.clone()).and_then(|mut file| {
+                writeln!(file, "{id}")?;
+                file.publish()
+            });
+            created.map(|()| id).map_err(|error| failure(&error))
+        }
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_keeps_its_identifier() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let id = kept_id(folder.path()).expect("a new identifier");
+        assert_eq!(kept_id(folder.path()), Ok(id));
+        fs::write(folder.path().join(ID_FILE), "12\n").expect("a file");
+        let error = kept_id(folder.path()).expect_err("another content");
+        assert!(error.contains("node-id: expected 40 hexadecimal digits"), "{error}");
+    }
+
+    #[test]
+    fn a_node_keeps_its_lease() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = NodeFiles::open(Some(folder.path())).expect("a folder");
+        assert_eq!(files.lease(), None);
+        files.keep_lease(Some(1 << 62));
+        assert_eq!(files.lease(), Some(1 << 62));
+        // A write that was interrupted.
+        fs::write(folder.path().join(LEASE_FILE), "12").expect("a file");
+        assert_eq!(files.lease(), None);
+        assert_eq!(NodeFiles::open(None).expect("no folder").lease(), None);
+    }
+}
