@@ -201,10 +201,16 @@ const OTHER_EXPORTS: &[Exception] = &[
 const LONG_FUNCTIONS: &[Exception] = &[];
 
 /// Files that may exceed 600 lines.
-const LONG_FILES: &[Exception] = &[Exception {
-    place: "bindings/c/include/nuthatch.h",
-    reason: "one header, made from several files",
-}];
+const LONG_FILES: &[Exception] = &[
+    Exception {
+        place: "bindings/c/include/nuthatch.h",
+        reason: "one header, made from several files",
+    },
+    Exception {
+        place: "crates/cli/src/settings/table.rs",
+        reason: "one table of all settings, which a macro makes one struct of",
+    },
+];
 
 static TREE: LazyLock<Tree> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

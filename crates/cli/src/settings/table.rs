@@ -246,11 +246,12 @@ settings! {
             value_name: "URL",
             default: "off",
             help: "The cluster to join, as etcd://HOST:PORT[,HOST:PORT...]/NAME; or off",
-            more: "etcds:// connects to etcd with TLS. Nodes with the same URL share the slots of Redis Cluster, in proportion to \
-                   --memory; clients of Redis Cluster find them. etcd has the owner of each slot. \
-                   A node that cannot renew its lease there answers CLUSTERDOWN. Nodes serve \
-                   clients of Redis only, without --disk and --warm-restart. With --data-dir, a \
-                   node keeps its identifier. See docs/protocol.md, \"Cluster\".",
+            more: "etcds:// connects to etcd with TLS. Nodes with the same URL share the slots of \
+                   Redis Cluster, in proportion to --memory; clients of Redis Cluster find them. \
+                   etcd has the owner of each slot. A node that cannot renew its lease there \
+                   answers CLUSTERDOWN. Nodes serve clients of Redis only, without --disk and \
+                   --warm-restart. With --data-dir, a node keeps its identifier. See \
+                   docs/cluster.md.",
         }
 
         etcd_ca: Option<PathBuf> = Path {

@@ -1,9 +1,9 @@
 //! The client: endpoints, logins, and one attempt for each request.
 
-use super::diagnosis::{Diagnosis, OtherCluster, diagnose, requires_login};
+use super::diagnosis::{OtherCluster, diagnose, requires_login};
 use super::login::{Access, Login, Token};
 use super::options::{EtcdError, EtcdOptions};
-use super::problem::{EtcdProblem, EtcdReport, Operation};
+use super::problem::{Diagnosis, EtcdProblem, EtcdReport, Operation};
 use super::problem_log::ProblemLog;
 use super::proto::ResponseHeader;
 use super::tls::Security;

@@ -1,9 +1,8 @@
 //! Finds out why a request failed, and what an operator should do.
 
-use super::problem::ProblemKind;
+use super::problem::{Diagnosis, ProblemKind};
 use super::tls::Security;
 use super::transport;
-use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use tonic::{Code, Status};
@@ -42,26 +41,6 @@ impl fmt::Display for OtherCluster {
 }
 
 impl Error for OtherCluster {}
-
-/// Why a request failed.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Diagnosis {
-    pub(super) kind: ProblemKind,
-    pub(super) found: String,
-    pub(super) advice: Cow<'static, str>,
-}
-
-impl Diagnosis {
-    pub(super) fn new(
-        kind: ProblemKind,
-        found: impl fmt::Display,
-        advice: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        // Texts of other programs may have several lines.
-        let found = found.to_string().replace(['\r', '\n'], " ");
-        Self { kind, found, advice: advice.into() }
-    }
-}
 
 /// Returns why a request failed.
 pub(super) fn diagnose(status: &Status, security: Security) -> Diagnosis {

@@ -94,9 +94,9 @@ impl ProblemKind {
         }
     }
 
-    /// Returns whether the problem ends when the endpoint executes a request of any kind. Others end
-    /// when any endpoint executes a request of the same kind: without a login or a permission, a
-    /// lease can still be kept alive.
+    /// Returns whether the problem ends when the endpoint executes a request of any kind. Others
+    /// end when any endpoint executes a request of the same kind: without a login or a permission,
+    /// a lease can still be kept alive.
     pub(super) fn is_of_endpoint(self) -> bool {
         matches!(
             self,
@@ -120,6 +120,26 @@ impl ProblemKind {
                 | Self::PermissionDenied
                 | Self::NoSpace
         )
+    }
+}
+
+/// Why a request failed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Diagnosis {
+    pub(super) kind: ProblemKind,
+    pub(super) found: String,
+    pub(super) advice: Cow<'static, str>,
+}
+
+impl Diagnosis {
+    pub(super) fn new(
+        kind: ProblemKind,
+        found: impl fmt::Display,
+        advice: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        // Texts of other programs may have several lines.
+        let found = found.to_string().replace(['\r', '\n'], " ");
+        Self { kind, found, advice: advice.into() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Finds out why a connection to etcd could not be established, or was lost.
 
-use super::diagnosis::Diagnosis;
-use super::problem::ProblemKind;
+use super::problem::{Diagnosis, ProblemKind};
 use super::tls::Security;
 use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
 use std::error::Error;

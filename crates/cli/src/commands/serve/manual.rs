@@ -6,11 +6,12 @@ Settings:
   variable: --max-clients 5, max-clients = 5, NUTHATCH_MAX_CLIENTS=5. The command line overrides
   the environment, the environment overrides the file, and the file overrides the defaults. In the
   environment, commas separate the items of a list. NUTHATCH_PASSWORD, or `password` in the file, is
-  the password that clients need; NUTHATCH_ETCD_PASSWORD is that of --etcd-user. --show-config checks the settings and prints all of them with the
-  source of each value, as a valid settings file; it prints no password and opens none of the files
-  that the settings name. The server reads a settings file only if --config or NUTHATCH_CONFIG
-  names it: it does not look for a nuthatch.toml in the working directory. Redis clients read and
-  change some settings with CONFIG GET and CONFIG SET.
+  the password that clients need; NUTHATCH_ETCD_PASSWORD is that of --etcd-user. --show-config
+  checks the settings and prints all of them with the source of each value, as a valid settings
+  file; it prints no password and opens none of the files that the settings name. The server reads a
+  settings file only if --config or NUTHATCH_CONFIG names it: it does not look for a nuthatch.toml
+  in the working directory. Redis clients read and change some settings with CONFIG GET and CONFIG
+  SET.
 
 Examples:
   nuthatch serve                    Redis at 6379, memcached at 11211, 1 GiB, all cores
@@ -29,10 +30,11 @@ Examples:
 
 SIGTERM or SIGINT (Ctrl-C) stops the server: it accepts no more connections, /healthz returns 503,
 and requests in progress have --drain-ms to finish. A second signal stops it at once. SIGHUP reloads
-certificates, users, passwords, tokens of the store, the log filter and the settings that CONFIG SET
-can change; of a node of a cluster also its certificates and login for etcd. If one file is invalid, nothing changes, and the log says why. A reload closes a
-connection if its user was removed or disabled, has lost rights, or now needs a password, or if
---tls-client-ca no longer verifies its certificate.
+certificates, users, passwords, tokens of the store, the log filter, the settings that CONFIG SET
+can change and, for a node of a cluster, its certificates and login for etcd. If one file is
+invalid, nothing changes, and the log says why. A reload closes a connection if its user was removed
+or disabled, has lost rights, or now needs a password, or if --tls-client-ca no longer verifies its
+certificate.
 
 The cache is in memory and is lost when the server stops, unless --warm-restart or --disk keeps it,
 in the folder `items` of --data-dir. With --warm-restart, the server writes all items to a dump when

@@ -76,7 +76,6 @@ pub(super) fn serve(
     warn_of_addresses(loaded, &running);
     let node = node.map(|node| node.join(loaded, &running)).transpose()?;
     greet(&running, stored.as_ref(), settings.memory, threads)?;
-    logs::server_started();
     watch(&running, logs);
     let store_reloader = stored.as_ref().map(StoreServer::reloader);
     // If one server ends, the other one is stopped, too.
@@ -171,9 +170,10 @@ fn extra_metrics(stored: Option<&StoreServer>, logs: &Logs) -> impl Iterator<Ite
     stored.map(StoreServer::exposition).into_iter().chain(exporter)
 }
 
-/// Exports the metrics, and reports to the watchdog of the service manager while the worker threads
-/// respond.
+/// Logs the start, exports the metrics, and reports to the watchdog of the service manager while
+/// the worker threads respond.
 fn watch(running: &Running, logs: &Logs) {
+    logs::server_started();
     logs.export_metrics(running.metrics());
     let mut heartbeat = running.heartbeat();
     start_watchdog(move || heartbeat.check());
