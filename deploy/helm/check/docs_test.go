@@ -125,7 +125,7 @@ func TestMemoryLimitsAreThoseOfThePage(t *testing.T) {
 		"defaults/cache": "1152Mi", "disk-tls/cache": "164Mi", "everything/cache": "1Gi",
 		"follow-sidecar/cache": "388Mi", "follow-sidecar/follow": "384Mi",
 		"follower-daemonset/follower": "384Mi", "populate/populate": "848Mi",
-		"store/store": "644Mi", "chunks/chunks": "661Mi",
+		"cluster/cache": "132Mi", "store/store": "644Mi", "chunks/chunks": "661Mi",
 	}
 	for name, values := range valueFiles(t) {
 		for _, pod := range objectsOf(t, values).pods {

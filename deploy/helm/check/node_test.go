@@ -19,6 +19,11 @@ type node struct {
 	t      *testing.T
 	folder string
 	keys   *fixtures
+	// The name of the pod, if containers know it.
+	podName string
+	// What the node of a cluster connects to, and its own address. Nothing listens at the first one
+	// by default.
+	etcd, address string
 }
 
 // process is a container that runs.
@@ -36,7 +41,8 @@ func newNode(t *testing.T) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	node := &node{t, folder, newFixtures(t, folder)}
+	node := &node{t: t, folder: folder, keys: newFixtures(t, folder), etcd: "127.0.0.1:1"}
+	node.address = "unix:" + folder + "/resp"
 	node.keys.publish()
 	return node
 }
@@ -61,6 +67,7 @@ func program(t *testing.T) string {
 var (
 	adminAddress = regexp.MustCompile(`(0\.0\.0\.0|127\.0\.0\.1):(946\d)`)
 	respAddress  = regexp.MustCompile(`"0\.0\.0\.0:6379"`)
+	etcdAddress  = regexp.MustCompile(`(etcds?)://[^/]*/`)
 	address      = regexp.MustCompile(`0\.0\.0\.0:\d+`)
 )
 
@@ -73,7 +80,12 @@ func (node *node) local(container *core.Container, text string) string {
 		text = strings.ReplaceAll(text, folder, node.folder+folder)
 	}
 	text = adminAddress.ReplaceAllString(text, "unix:"+node.folder+"/$2")
-	text = respAddress.ReplaceAllString(text, `"unix:`+node.folder+`/resp"`)
+	text = respAddress.ReplaceAllString(text, `"`+node.address+`"`)
+	text = etcdAddress.ReplaceAllString(text, "$1://"+node.etcd+"/")
+	if strings.HasPrefix(text, "--announce=") && !strings.HasPrefix(node.address, "unix:") {
+		text = "--announce=" + node.address
+	}
+	text = strings.ReplaceAll(text, "$(POD_NAME)", node.podName)
 	return address.ReplaceAllString(text, "127.0.0.1:0")
 }
 
@@ -142,7 +154,9 @@ func (node *node) start(found *objects, pod *pod, container *core.Container) *pr
 	command.Env = []string{"TMPDIR=/nowhere"}
 	for _, variable := range container.Env {
 		value := variable.Value
-		if variable.ValueFrom != nil {
+		if source := variable.ValueFrom; source != nil && source.FieldRef != nil {
+			value = node.podName
+		} else if source != nil {
 			value = "http://127.0.0.1:9/"
 		}
 		command.Env = append(command.Env, variable.Name+"="+value)

@@ -29,6 +29,8 @@ type pod struct {
 	selector   map[string]string
 	claims     []core.PersistentVolumeClaim
 	governing  string
+	// Seconds that a new pod is ready before the next one is replaced.
+	minReady int32
 	core.PodTemplateSpec
 }
 
@@ -84,22 +86,23 @@ func (found *objects) add(t *testing.T, kind string, document []byte) {
 		var of apps.StatefulSet
 		into(t, document, &of)
 		found.pods = append(found.pods, pod{kind, of.Name, of.Spec.Selector.MatchLabels,
-			of.Spec.VolumeClaimTemplates, of.Spec.ServiceName, of.Spec.Template})
+			of.Spec.VolumeClaimTemplates, of.Spec.ServiceName, of.Spec.MinReadySeconds,
+			of.Spec.Template})
 	case "DaemonSet":
 		var of apps.DaemonSet
 		into(t, document, &of)
 		found.pods = append(found.pods,
-			pod{kind, of.Name, of.Spec.Selector.MatchLabels, nil, "", of.Spec.Template})
+			pod{kind, of.Name, of.Spec.Selector.MatchLabels, nil, "", 0, of.Spec.Template})
 	case "Deployment":
 		var of apps.Deployment
 		into(t, document, &of)
 		found.pods = append(found.pods,
-			pod{kind, of.Name, of.Spec.Selector.MatchLabels, nil, "", of.Spec.Template})
+			pod{kind, of.Name, of.Spec.Selector.MatchLabels, nil, "", 0, of.Spec.Template})
 	case "CronJob":
 		var of batch.CronJob
 		into(t, document, &of)
 		template := of.Spec.JobTemplate.Spec.Template
-		found.pods = append(found.pods, pod{kind, of.Name, nil, nil, "", template})
+		found.pods = append(found.pods, pod{kind, of.Name, nil, nil, "", 0, template})
 	case "ConfigMap":
 		var of core.ConfigMap
 		into(t, document, &of)

@@ -125,12 +125,49 @@ var refusals = []struct{ values, message string }{
 	{"cache.auth.existingSecret=p,cache.resources.requests.memory=64Gi", "at most the limit"},
 	{"cache.auth.existingSecret=p,fullnameOverride=1.a", "begins with a letter"},
 	{"cache.auth.existingSecret=p,cache.follow=null", "follow"},
+	{"cache.auth.existingSecret=p,cache.cluster.enabled=true",
+		"cache.listen.memcache: expected false with cache.cluster.enabled, found true: nodes serve " +
+			"clients of Redis only"},
+	{nodes + "cache.listen.pmc=true", "cache.listen.pmc: expected false"},
+	{nodes + "cache.listen.resp=false", "cache.listen.resp: expected true with cache.cluster.enabled"},
+	{nodes + "cache.cluster.etcd.endpoints=null",
+		"cache.cluster.etcd.endpoints: expected at least one HOST:PORT of etcd, found none"},
+	{nodes + "cache.cluster.etcd.endpoints[0]=etcd", "/cache/cluster/etcd/endpoints/0"},
+	{nodes + "cache.cluster.etcd.endpoints[0]=http://etcd:2379", "/cache/cluster/etcd/endpoints/0"},
+	{nodes + "cache.cluster.etcd.endpoints[0]=me:pw@etcd:2379", "/cache/cluster/etcd/endpoints/0"},
+	{nodes + "cache.disk=1GiB,cache.persistence.enabled=true",
+		"cache.disk: expected 0 with cache.cluster.enabled, found 1GiB"},
+	{nodes + "cache.warmRestart=true",
+		"cache.warmRestart: expected false with cache.cluster.enabled, found true"},
+	{nodes + "cache.tls.existingSecret=t",
+		"cache.tls.existingSecret: expected none with cache.cluster.enabled, found t"},
+	{nodes + "cache.auth.usersKey=users.acl",
+		"cache.auth.usersKey: expected none with cache.cluster.enabled, found users.acl"},
+	{nodes + "cache.env.POD_NAME=a", "cache.env.POD_NAME: expected none"},
+	{nodes + "cache.settings.announce=a:1", "one that cache.cluster sets"},
+	{nodes + "cache.settings.cluster_drain_ms=5", "one that cache.cluster.drainMs sets"},
+	{nodes + "cache.settings.etcd-user=a", "one that cache.cluster.etcd sets"},
+	{nodes + "cache.cluster.moveRate=1KiB", "cache.cluster.moveRate: expected at least 1MiB"},
+	{nodes + "cache.cluster.name=a/b", "/cache/cluster/name"},
+	{nodes + "cache.cluster.drainMs=5s", "/cache/cluster/drainMs"},
+	{nodes + "cache.cluster.etcd.tls.existingSecret=t",
+		"cache.cluster.etcd.tls.enabled: expected true with tls.existingSecret, which is t"},
+	{nodes + "cache.cluster.etcd.tls.enabled=true,cache.cluster.etcd.tls.clientCertificate=true",
+		"cache.cluster.etcd.tls.existingSecret: expected a Secret with tls.crt"},
+	{nodes + "cache.cluster.etcd.auth.user=me", "expected a Secret with the password of me"},
+	{nodes + "cache.cluster.etcd.auth.existingSecret=s",
+		"cache.cluster.etcd.auth.user: expected the user of etcd whose password is in s"},
+	{nodes + "cache.cluster.etcd.auth.user=me,cache.cluster.etcd.auth.existingSecret=s",
+		"the password would be sent without encryption"},
 }
 
 const (
 	job = "cache.enabled=false,populate.enabled=true,populate.jobs.a.schedule=@hourly,"
 
 	store = "cache.enabled=false,store.enabled=true,store.auth.enabled=false,"
+
+	nodes = "cache.auth.existingSecret=p,cache.cluster.enabled=true,cache.listen.memcache=false," +
+		"cache.cluster.etcd.endpoints[0]=etcd:2379,"
 
 	follow = "cache.auth.existingSecret=p,cache.follow.enabled=true," +
 		"cache.follow.snapshots[0].name=u,cache.follow.snapshots[0].file=u.nut,"

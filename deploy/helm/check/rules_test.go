@@ -89,7 +89,9 @@ func TestMemoryLimitsExceedBudgets(t *testing.T) {
 
 func TestPodsHaveTimeToDrain(t *testing.T) {
 	// preStop 5 s, drain-ms 10 s, dump-ms 5 s, and 15 s for a sync.
-	expected := map[string]int64{"defaults": 30, "disk-tls": 35, "store": 25, "chunks": 30}
+	// A node of a cluster moves its slots before, in 20 s and in 30 s.
+	expected := map[string]int64{"defaults": 30, "disk-tls": 35, "store": 25, "chunks": 30,
+		"cluster": 50, "cluster-tls": 60}
 	for name, seconds := range expected {
 		pod := objectsOf(t, valueFiles(t)[name]).pods[0]
 		if found := *pod.Spec.TerminationGracePeriodSeconds; found != seconds {

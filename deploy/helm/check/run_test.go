@@ -3,6 +3,7 @@ package check
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,13 @@ func TestSettingsAreAccepted(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "nuthatch.toml")
 			writeFile(t, path, []byte(text))
-			command := exec.Command(program(t), "serve", "--config", path, "--show-config")
+			args := []string{"serve", "--config", path, "--show-config"}
+			for _, arg := range found.server(t, "cache").Spec.Containers[0].Args {
+				if strings.HasPrefix(arg, "--announce=") {
+					args = append(args, strings.ReplaceAll(arg, "$(POD_NAME)", "r-nuthatch-cache-0"))
+				}
+			}
+			command := exec.Command(program(t), args...)
 			if output, err := command.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s\n%s", name, err, output, text)
 			}
@@ -41,32 +48,45 @@ func TestSettingsAreAccepted(t *testing.T) {
 	}
 }
 
-// redis sends commands to the cache server of a node and returns the lines of the replies.
+// reply reads a simple reply, or the text of a bulk reply.
+func (node *node) reply(from *bufio.Reader) string {
+	node.t.Helper()
+	line, err := from.ReadString('\n')
+	if err != nil {
+		node.t.Fatal(err)
+	}
+	var length int
+	if _, err := fmt.Sscanf(line, "$%d", &length); err != nil || length < 0 {
+		return strings.TrimSpace(line)
+	}
+	text := make([]byte, length+len("\r\n"))
+	if _, err := io.ReadFull(from, text); err != nil {
+		node.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// redis sends commands to the cache server of a node and returns the replies.
 func (node *node) redis(commands ...string) []string {
 	node.t.Helper()
-	connection, err := net.Dial("unix", filepath.Join(node.folder, "resp"))
+	network, address := "tcp", node.address
+	if path, isSocket := strings.CutPrefix(address, "unix:"); isSocket {
+		network, address = "unix", path
+	}
+	connection, err := net.Dial(network, address)
 	if err != nil {
 		node.t.Fatal(err)
 	}
 	defer func() { _ = connection.Close() }()
 	replies := bufio.NewReader(connection)
-	lines := []string{}
+	found := []string{}
 	for _, command := range commands {
 		if _, err := fmt.Fprintf(connection, "%s\r\n", command); err != nil {
 			node.t.Fatal(err)
 		}
-		line, err := replies.ReadString('\n')
-		if err != nil {
-			node.t.Fatal(err)
-		}
-		if strings.HasPrefix(line, "$") && line != "$-1\r\n" {
-			if line, err = replies.ReadString('\n'); err != nil {
-				node.t.Fatal(err)
-			}
-		}
-		lines = append(lines, strings.TrimSpace(line))
+		found = append(found, node.reply(replies))
 	}
-	return lines
+	return found
 }
 
 func TestSidecarKeepsSnapshotsForClients(t *testing.T) {

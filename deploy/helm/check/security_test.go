@@ -130,7 +130,9 @@ func TestSecretsAreOnlyReferences(t *testing.T) {
 			for _, container := range pod.containers() {
 				for _, variable := range container.Env {
 					isSecret := strings.Contains(variable.Name, "ORIGIN")
-					if isSecret != (variable.ValueFrom != nil) {
+					source := variable.ValueFrom
+					isReference := source != nil && source.SecretKeyRef != nil
+					if isSecret != isReference || !isReference && source != nil && source.FieldRef == nil {
 						t.Errorf("%s: variable %s", name, variable.Name)
 					}
 				}

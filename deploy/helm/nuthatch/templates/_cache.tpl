@@ -10,6 +10,9 @@
 {{- end }}
 {{- include "nuthatch.checkAccess" (dict "root" . "component" "cache" "what" $secret "literal"
     $literal) }}
+{{- if $cache.cluster.enabled }}
+{{- include "nuthatch.cluster.check" . }}
+{{- end }}
 {{- if and $cache.listen.mrcache $cache.auth.enabled }}
 {{- fail
     (print
@@ -63,13 +66,15 @@
 {{- add (int64 $budget) (int64 $overhead) (int64 $snapshots) }}
 {{- end }}
 
-{{/* Returns the bytes of items on disk, or of the longest dump, for which the volume has space. */}}
+{{/* Returns the bytes of items on disk, or of the longest dump, for which the volume has space. A
+node of a cluster has only its identifier there. */}}
 {{- define "nuthatch.cache.volumeBytes" -}}
 {{- $disk := int64 (include "nuthatch.cache.disk" .) }}
 {{- $memory := int64 (include "nuthatch.bytes" (dict "size" .Values.cache.memory "place"
     "cache.memory")) }}
 {{- /* A dump ends at four times the memory: MAX_DUMP_RATIO of the server. */}}
-{{- ternary (add $disk (div $disk 16)) (mul 4 $memory) (gt $disk 0) }}
+{{- $dump := ternary 0 (mul 4 $memory) .Values.cache.cluster.enabled }}
+{{- ternary (add $disk (div $disk 16)) $dump (gt $disk 0) }}
 {{- end }}
 
 {{/* Returns the minimum size of the volume in bytes: 0 without disk and without dumps. */}}
@@ -124,6 +129,14 @@ cache.memory{{ end }}
 {{- end }}
 {{- end }}
 
+{{/* Returns "true" if a Service is in front of all replicas. In a cluster, clients find the other
+nodes through it. */}}
+{{- define "nuthatch.cache.isShared" -}}
+{{- with .Values.cache -}}
+{{ or .sharedService .cluster.enabled (eq (int .replicas) 1) }}
+{{- end }}
+{{- end }}
+
 {{/* Returns nuthatch.toml. */}}
 {{- define "nuthatch.cache.settings" -}}
 {{- $cache := .Values.cache }}
@@ -141,13 +154,16 @@ insecure = true
 {{- end }}
 memory = {{ toJson $cache.memory }}
 drain-ms = {{ int $cache.drainMs }}
-{{- if $cache.persistence.enabled }}
+{{- if or $cache.persistence.enabled $cache.cluster.enabled }}
 data-dir = "/var/lib/nuthatch/data"
 {{- end }}
 {{- if include "nuthatch.cache.keepsItems" . }}
 disk = {{ toString $cache.disk | toJson }}
 warm-restart = {{ $cache.warmRestart }}
 dump-ms = {{ int $cache.dumpMs }}
+{{- end }}
+{{- if $cache.cluster.enabled }}
+{{- include "nuthatch.cluster.settings" . }}
 {{- end }}
 {{- if $cache.auth.enabled }}
 {{- if $cache.auth.usersKey }}
@@ -199,6 +215,11 @@ snapshot-prefix = {{ toJson . }}
     "log" "log-format" "logJson") }}
 {{- $values = merge $values (dict "store" "store.enabled" "grpc" "store.enabled" "store-tokens"
     "store.auth") }}
+{{- $values = merge $values (dict "cluster" "cache.cluster" "announce" "cache.cluster"
+    "cluster-drain-ms" "cache.cluster.drainMs" "cluster-move-rate" "cache.cluster.moveRate") }}
+{{- range $name := list "ca" "cert" "key" "user" "password" "password-file" }}
+{{- $_ := set $values (printf "etcd-%s" $name) "cache.cluster.etcd" }}
+{{- end }}
 {{- range $name, $value := .Values.cache.settings }}
 {{- with get $values ($name | replace "_" "-") }}
 {{- fail (printf

@@ -130,7 +130,8 @@ query is none. */}}
 {{- end }}
 {{- end }}
 
-{{/* Returns variables of a container, with those of a Secret: dict "place" "values". */}}
+{{/* Returns variables of a container, with those of a Secret: dict "place" "values", and optionally
+"hasPodName" for a variable POD_NAME. */}}
 {{- define "nuthatch.environment" -}}
 {{- range $name, $value := .values.env }}
 {{- $isSecret := regexMatch "(PASSWORD|PWD|SECRET|TOKEN|KEY$|KEY_ID$)" (upper $name) }}
@@ -144,10 +145,13 @@ query is none. */}}
 {{- include "nuthatch.refuseSecret" (dict "text" $value "place" (printf "%s.env.%s" $.place $name)
     "remedy" (printf "put it into a Secret and name that in %s.credentialsSecret" $.place)) }}
 {{- end }}
-{{- with .values.env }}
+{{- if or .values.env .hasPodName }}
 env:
-  {{- range $name, $value := . }}
+  {{- range $name, $value := .values.env }}
   - {name: {{ $name | quote }}, value: {{ $value | toString | toJson }}}
+  {{- end }}
+  {{- if .hasPodName }}
+  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
   {{- end }}
 {{- end }}
 {{- with .values.credentialsSecret }}
