@@ -20,13 +20,13 @@ def nodes(tmp_path):
     etcd = Etcd(tmp_path)
     nodes = []
     try:
-        nodes += [Node(tmp_path, f"node{number}", etcd) for number in range(3)]
+        nodes += [Node(tmp_path, f"node{number}", etcd.endpoint) for number in range(3)]
         until("three nodes share the slots", lambda: is_complete(nodes, 3))
         yield nodes
     finally:
         for node in nodes:
             node.end()
-        etcd.stop()
+        etcd.end()
 
 
 @pytest.fixture

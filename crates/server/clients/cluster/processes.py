@@ -1,7 +1,9 @@
 """Processes of a cluster on this machine: etcd, and nodes."""
 
+import contextlib
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -29,76 +31,28 @@ def until(what, check):
         time.sleep(0.05)
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+used_ports = set()
 
 
-class Etcd:
-    """One server of etcd."""
+def free_port():
+    """Returns another port with each call.
 
-    def __init__(self, folder):
-        client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(2))
-        self.endpoint = client.removeprefix("http://")
-        with open(folder / "etcd.log", "wb") as log:
-            self.process = subprocess.Popen(
-                ["etcd", "--name", "e0", "--data-dir", folder / "etcd", "--unsafe-no-fsync"]
-                + ["--listen-client-urls", client, "--advertise-client-urls", client]
-                + ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
-                + ["--initial-cluster", f"e0={peer}"],
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
-
-    def stop(self):
-        self.process.kill()
-        self.process.wait()
+    It stays free while its server is down: it is below the ports that the kernel gives to clients.
+    """
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(10000, max(first, 20000))
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            if port not in used_ports:
+                used_ports.add(port)
+                return port
 
 
-class Node:
-    """A node of the cluster `test`, which keeps its folder when it is started again."""
+class Server:
+    """A process that can be stopped and continued."""
 
-    def __init__(self, folder, name, etcd, options=()):
-        self.folder, self.name, self.etcd, self.options = folder, name, etcd, list(options)
-        self.start()
-
-    def start(self):
-        # The server would warn of variables that are not its settings.
-        names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
-        self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
-            + ["--resp", "127.0.0.1:0", "--data-dir", self.folder / self.name]
-            + ["--cluster", f"etcd://{self.etcd.endpoint}/test", "--log", "info"]
-            + self.options,
-            stdout=subprocess.PIPE,
-            stderr=open(self.folder / f"{self.name}.log", "ab"),
-            text=True,
-            env={name: os.environ[name] for name in names},
-        )
-        # listening at 127.0.0.1:PORT for clients of Redis
-        line = self.process.stdout.readline()
-        self.port = int(line.split()[2].rpartition(":")[2])
-
-    def log(self):
-        """The log of all its processes."""
-        return (self.folder / f"{self.name}.log").read_text()
-
-    def client(self):
-        """A client of this node alone."""
-        return redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=PATIENCE, retry=None)
-
-    def info(self):
-        """The fields of CLUSTER INFO."""
-        with self.client() as client:
-            lines = client.execute_command("CLUSTER INFO")
-        if isinstance(lines, dict):
-            return lines
-        return dict(line.split(":", 1) for line in lines.decode().split())
+    process: subprocess.Popen
 
     def pause(self):
         """Stops the process, and waits until all its threads stand still."""
@@ -119,3 +73,60 @@ class Node:
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
+
+
+class Etcd(Server):
+    """One server of etcd, which keeps its data when it is started again."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.endpoint, self.peer = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.start()
+
+    def start(self):
+        client, peer = f"http://{self.endpoint}", f"http://{self.peer}"
+        with open(self.folder / "etcd.log", "ab") as log:
+            self.process = subprocess.Popen(
+                ["etcd", "--name", "e0", "--data-dir", self.folder / "etcd", "--unsafe-no-fsync"]
+                + ["--listen-client-urls", client, "--advertise-client-urls", client]
+                + ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+                + ["--initial-cluster", f"e0={peer}"],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+            )
+
+
+class Node(Server):
+    """A node of the cluster `test`, which keeps its folder and its port for the next start."""
+
+    def __init__(self, folder, name, endpoint):
+        self.folder, self.name, self.endpoint = folder, name, endpoint
+        self.port = free_port()
+        self.start()
+
+    def start(self):
+        # The server would warn of variables that are not its settings.
+        names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
+            + ["--resp", f"127.0.0.1:{self.port}", "--data-dir", self.folder / self.name]
+            + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info"],
+            stdout=subprocess.PIPE,
+            stderr=open(self.folder / f"{self.name}.log", "ab"),
+            text=True,
+            env={name: os.environ[name] for name in names},
+        )
+        line = self.process.stdout.readline()
+        assert line.endswith(" for clients of Redis\n"), f"{line!r}; see {self.name}.log"
+
+    def client(self):
+        """A client of this node alone."""
+        return redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=PATIENCE, retry=None)
+
+    def info(self):
+        """The fields of CLUSTER INFO."""
+        with self.client() as client:
+            lines = client.execute_command("CLUSTER INFO")
+        if isinstance(lines, dict):
+            return lines
+        return dict(line.split(":", 1) for line in lines.decode().split())
