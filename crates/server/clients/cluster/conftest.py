@@ -15,6 +15,13 @@ def is_complete(nodes, count):
     return states == {("ok", count)} and served == 16384
 
 
+def is_balanced(nodes):
+    """Whether these nodes are all that there are, and have equal shares of all slots."""
+    share = 16384 // len(nodes)
+    served = [int(node.info()["cluster_slots_served"]) for node in nodes]
+    return is_complete(nodes, len(nodes)) and set(served) <= {share, share + 1}
+
+
 @pytest.fixture
 def nodes(tmp_path):
     etcd = Etcd(tmp_path)

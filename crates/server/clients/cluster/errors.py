@@ -5,18 +5,18 @@ import re
 from collections import Counter
 
 # Each error is of the first kind whose pattern its text has. The texts are those of redis-py,
-# go-redis, ioredis, Jedis and Lettuce.
+# which has classes for the errors of a cluster, go-redis, ioredis, Jedis and Lettuce.
 KINDS = {
     # Also as the last one that an operation had, before the client gave up.
-    "CLUSTERDOWN": r"CLUSTERDOWN The cluster is down|CLUSTERDOWN Hash slot not served",
-    "TRYAGAIN": r"TRYAGAIN",
-    # The client knows no owner of the slot.
-    "uncovered": r"(?i)not covered|no reachable node|cannot determine a partition"
+    "CLUSTERDOWN": r"(CLUSTERDOWN|ClusterDownError:) (The cluster is down|Hash slot not served)",
+    "TRYAGAIN": r"TRYAGAIN|TryAgainError",
+    # The client knows no owner of the slot, or nodes that do not know the same owner.
+    "uncovered": r"(?i)not covered|could not agree|no reachable node|cannot determine a partition"
     r"|none of startup nodes|failed to refresh slots|has no nodes",
     "timeout": r"(?i)time(d )?out|deadline",
     "connection": r"(?i)connection (is )?(closed|refused|reset)|closed (network )?connection"
     r"|broken pipe|connecting to|failed to connect|not connected|end of stream|EOF",
-    "redirections": r"MOVED|TTL exhausted|No more cluster attempts left",
+    "redirections": r"MOVED|MovedError|TTL exhausted|No more cluster attempts left",
 }
 
 # What clients may report when slots move between nodes that all work.

@@ -22,6 +22,8 @@ COMMANDS = {
     "lettuce": [*JAVA, "Workload"],
 }
 
+# Number of keys of each kind, in all programs.
+KEYS = 40
 THREADS = 4
 PAUSE_MS = 20
 

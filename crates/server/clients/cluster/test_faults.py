@@ -1,4 +1,4 @@
-"""Six nodes, five clients, and all faults of nodes and of etcd."""
+"""Six nodes, clients of five libraries, and all faults of nodes and of etcd."""
 
 import contextlib
 import signal
@@ -8,7 +8,8 @@ import errors
 import history
 import ownership
 import pytest
-from conftest import is_complete
+from conftest import is_balanced
+from direct import DirectReader
 from processes import Etcd, Node, until
 from programs import COMMANDS, Program
 from proxy import Proxy
@@ -29,6 +30,7 @@ class Cluster:
         # Start and end of each fault.
         self.faults = []
         self.nodes = []
+        self.readers = []
         self.start_node(self.proxy.address)
         for _ in range(4):
             self.start_node(self.etcd.endpoint)
@@ -45,19 +47,14 @@ class Cluster:
         node = Node(self.folder, f"node{len(self.nodes)}", endpoint)
         self.exit_stack.callback(node.end)
         self.nodes.append(node)
+        self.readers.append(DirectReader(node, self.folder))
 
     def without(self, *excluded):
         return [node for node in self.nodes if node not in excluded]
 
     def wait_for(self, nodes):
         """Waits until these nodes are all that there are, and have equal shares of all slots."""
-        share = 16384 // len(nodes)
-
-        def have_shares():
-            served = [int(node.info()["cluster_slots_served"]) for node in nodes]
-            return is_complete(nodes, len(nodes)) and set(served) <= {share, share + 1}
-
-        until(f"{[node.name for node in nodes]} serve all slots", have_shares)
+        until(f"{[node.name for node in nodes]} share all slots", lambda: is_balanced(nodes))
 
     def wait_for_clients(self):
         """Waits until all clients have executed operations without errors."""
@@ -123,7 +120,10 @@ def state(node):
 def check(cluster):
     """Ends the clients, and checks what they have seen and what etcd has."""
     assert [program.end() for program in cluster.programs] == [0] * len(COMMANDS)
-    operations = history.read(program.path for program in cluster.programs)
+    for reader in cluster.readers:
+        reader.end()
+    sources = cluster.programs + cluster.readers
+    operations = history.read(source.path for source in sources)
     counts, problems = errors.check(operations, cluster.faults)
     for fields, count in sorted(counts.items()):
         print(": ".join(map(str, (*fields, count))))
