@@ -15,7 +15,7 @@ KINDS = {
     r"|none of startup nodes|failed to refresh slots|has no nodes",
     "timeout": r"(?i)time(d )?out|deadline",
     "connection": r"(?i)connection (is )?(closed|refused|reset)|closed (network )?connection"
-    r"|broken pipe|connecting to|failed to connect|not connected|end of stream|EOF",
+    r"|broken pipe|connecting to|(failed|unable) to connect|not connected|end of stream|EOF",
     "redirections": r"MOVED|MovedError|TTL exhausted|No more cluster attempts left",
 }
 

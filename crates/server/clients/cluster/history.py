@@ -91,6 +91,18 @@ def check(operations):
     return problems
 
 
+def count_lost(operations):
+    """Returns how many reads missed a key that was written before them, and how many reads there
+    were. `INCRBY` is not a read here."""
+    written = {}
+    for one in operations:
+        if one.operation != "get" and one.outcome == "ok":
+            written[one.key] = min(one.end, written.get(one.key, one.end))
+    reads = [one for one in operations if one.operation == "get"]
+    reads = [one for one in reads if one.start > written.get(one.key, math.inf)]
+    return sum(one.outcome == "miss" for one in reads), len(reads)
+
+
 def _register(operations):
     register = Register()
     increments = []
@@ -110,7 +122,8 @@ def _register(operations):
 
 def _add_increments(register, increments):
     """Adds increments, each as a read and a write."""
-    amounts = {int(one.argument) for one in increments}
+    amounts = [0] + [int(one.argument) for one in increments]
+    pairs = {first + second for first in amounts for second in amounts}
     done = [one for one in increments if one.outcome == "ok"]
     for one in done:
         register.writes[one.result] = (one.start, one.end)
@@ -123,16 +136,16 @@ def _add_increments(register, increments):
         if before and before in seen:
             register.problems.append(f"both {seen[before]} and {one} have added to {before}")
         seen[before] = one
-        if before not in known and _is_sum(before, known, amounts):
-            # An increment without a response, or one that was repeated.
+        if before not in known and _is_sum(before, known, pairs):
+            # Increments without a response, or repeated ones. A client may send several at once
+            # when it is connected again.
             known.add(before)
             register.writes[str(before)] = (0, math.inf)
 
 
-def _is_sum(value, known, amounts):
-    """Whether a value is a known one and at most two amounts."""
-    rests = {value - amount for amount in amounts}
-    return any(rest in known or rest - amount in known for rest in rests for amount in amounts)
+def _is_sum(value, known, pairs):
+    """Whether a value is a known one and at most four amounts."""
+    return any(value - one - pair in pairs for one in known for pair in pairs)
 
 
 def _check_written(register):

@@ -16,6 +16,8 @@ from proxy import Proxy
 
 # So many operations of each client without an error show that it works.
 STREAK = 100
+# Of reads while slots move as planned.
+MIN_HIT_RATIO = 0.99
 
 
 class Cluster:
@@ -129,6 +131,11 @@ def check(cluster):
         print(": ".join(map(str, (*fields, count))))
     assert problems == []
     assert history.check(operations) == []
+    # Until the first fault that is not planned.
+    end = cluster.faults[2].start
+    lost, reads = history.count_lost([one for one in operations if one.end < end])
+    assert lost <= reads * (1 - MIN_HIT_RATIO)
+    assert reads > 1000
     slots = ownership.check(ownership.read(cluster.etcd.endpoint))
     assert slots.problems == []
     # Each node has lost its slots at least once, and has got slots again.

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from history import Operation, check, read
+from history import Operation, check, count_lost, read
 
 
 def history(text):
@@ -39,6 +39,10 @@ GOOD = {
     "sums": "0-1 incrby 5 = 5; 2-3 incrby 7 = 12; 4-5 incrby 9 = 21",
     "a sum that was lost": "0-1 incrby 5 = 5; 2-3 incrby 7 = 7; 4-5 incrby 9 = 16",
     "an increment without a response": "0-1 incrby 5 = 5; 2-3 incrby 70 error; 4-5 incrby 9 = 84",
+    "increments without a response": (
+        "0-1 incrby 5 = 5; 2-3 incrby 70 error; 2-3 incrby 200 error; 2-3 incrby 3000 error;"
+        "2-3 incrby 10000 error; 4-5 incrby 9 = 13284"
+    ),
     "an increment that was repeated": "0-1 incrby 5 = 5; 2-3 incrby 70 = 145; 4-5 incrby 9 = 154",
 }
 
@@ -144,6 +148,11 @@ def test_random_histories_against_all_orders():
         assert (check(operations) == []) == expected, operations
         found[expected] += 1
     assert min(found.values()) > 50, found
+
+
+def test_lost_items_are_counted():
+    text = "0-1 get miss; 2-9 set a; 3-4 get miss; 5-8 set b; 9-10 get = b; 11-12 get miss"
+    assert count_lost(history(text)) == (1, 2)
 
 
 def test_a_line_is_complete(tmp_path):
