@@ -119,6 +119,10 @@ class Node(Server):
         line = self.process.stdout.readline()
         assert line.endswith(" for clients of Redis\n"), f"{line!r}; see {self.name}.log"
 
+    def log(self):
+        """The log of all its processes."""
+        return (self.folder / f"{self.name}.log").read_text()
+
     def client(self):
         """A client of this node alone."""
         return redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=PATIENCE, retry=None)

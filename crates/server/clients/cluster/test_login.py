@@ -13,7 +13,7 @@ from processes import Etcd, Node, until
 def etcd(tmp_path):
     etcd = Etcd(tmp_path)
     yield etcd
-    etcd.stop()
+    etcd.end()
 
 
 def etcdctl(etcd, *arguments):
@@ -37,7 +37,7 @@ def test_a_password_is_reloaded_and_problems_are_logged_once(tmp_path, etcd):
     password.write_text("wr0ng\n")
     password.chmod(0o600)
     options = ["--etcd-user", "node", "--etcd-password-file", password]
-    node = Node(tmp_path, "node", etcd, options)
+    node = Node(tmp_path, "node", etcd.endpoint, *options)
     try:
         # By then, the node has tried to log in more than once.
         until("the node has no lease", lambda: "the node has no lease in etcd" in node.log())
