@@ -144,7 +144,9 @@ impl Etcd {
     /// Uses other certificates, another user or another password from now on. Requests and watches
     /// in progress keep theirs.
     pub fn apply(&self, reload: EtcdReload) {
+        let has_login = reload.0.login.is_some();
         *self.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = reload.0;
+        self.problems.reloaded(has_login);
     }
 
     /// Returns the problems that have begun and not ended.

@@ -18,8 +18,8 @@ pub(super) struct ProblemLog {
 /// A problem that has not ended.
 struct Open {
     problem: EtcdProblem,
-    /// When it was seen last.
-    seen: Instant,
+    /// When it was seen last; `None` to report it anew.
+    seen: Option<Instant>,
 }
 
 impl ProblemLog {
@@ -32,14 +32,14 @@ impl ProblemLog {
         let mut open = self.open();
         let known = open.iter_mut().find(|open| is_same(&open.problem, &problem));
         if let Some(known) = known {
-            let is_recent = now.duration_since(known.seen) < FORGET;
-            known.seen = now;
+            let is_recent = known.seen.is_some_and(|seen| now.duration_since(seen) < FORGET);
+            known.seen = Some(now);
             if is_recent {
                 return;
             }
             known.problem = problem.clone();
         } else {
-            open.push(Open { problem: problem.clone(), seen: now });
+            open.push(Open { problem: problem.clone(), seen: Some(now) });
         }
         drop(open);
         (self.report)(EtcdReport::Began(problem));
@@ -65,6 +65,15 @@ impl ProblemLog {
         drop(open);
         for Open { problem, .. } in ended {
             (self.report)(EtcdReport::Ended(problem));
+        }
+    }
+
+    /// Notes that the client has other certificates or another login. Problems that they do not
+    /// solve are reported anew.
+    pub(super) fn reloaded(&self, has_login: bool) {
+        self.open().iter_mut().for_each(|open| open.seen = None);
+        if !has_login {
+            self.succeeded("", Operation::Login);
         }
     }
 
@@ -144,6 +153,22 @@ mod tests {
             "Unreachable a:1 watch of the cluster's keys",
         ];
         assert_eq!(*reports.lock().expect("a lock"), expected);
+    }
+
+    #[test]
+    fn a_reload_that_does_not_solve_a_problem_is_seen_in_the_log() {
+        let (log, reports) = log();
+        let now = Instant::now();
+        let refused = problem(ProblemKind::LoginRefused, "a:1", Operation::Login);
+        log.failed(refused.clone(), now);
+        log.reloaded(true);
+        log.failed(refused.clone(), now);
+        log.failed(refused, now);
+        log.reloaded(false);
+        let expected =
+            ["LoginRefused a:1 login", "LoginRefused a:1 login", "end of LoginRefused a:1"];
+        assert_eq!(*reports.lock().expect("a lock"), expected);
+        assert!(log.current().is_empty());
     }
 
     /// A lease can be granted and kept alive without a permission for keys.
