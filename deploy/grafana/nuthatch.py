@@ -8,52 +8,14 @@ and label exists. In a query, `$S` stands for the selected job and instance.
 """
 
 import json
-from dataclasses import dataclass
+
+from panels import Panel, quantile, rate, stacked, stat
 
 SELECTED = 'job=~"$job", instance=~"$instance"'
 # The grid of Grafana has 24 columns.
 COLUMNS = 24
 # The version of the dashboard's format that Grafana 12 writes. Older versions of Grafana read it.
 SCHEMA_VERSION = 41
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A panel. Its description says what to do when it looks bad."""
-
-    title: str
-    unit: str
-    queries: dict[str, str]
-    """Queries by their legend."""
-    description: str
-    kind: str = "timeseries"
-    stacked: bool = False
-    counts: tuple[str, ...] = ()
-    """Legends of series that are numbers without a unit, on the axis to the right."""
-    limits: tuple[float, ...] = ()
-    """Values from which a stat is orange and red. If they descend, low values are bad."""
-
-
-def stat(title: str, unit: str, query: str, description: str, *limits: float) -> Panel:
-    """Returns a panel with one number."""
-    return Panel(title, unit, {"": query}, description, "stat", limits=limits)
-
-
-def stacked(title: str, unit: str, queries: dict[str, str], description: str) -> Panel:
-    """Returns a panel with the sum of several series."""
-    return Panel(title, unit, queries, description, stacked=True)
-
-
-def rate(metric: str, labels: str = "") -> str:
-    """Returns the query for the increase of a counter in a second."""
-    return f"rate({metric}{{$S{labels and ', ' + labels}}}[$__rate_interval])"
-
-
-def quantile(quantile: float, histogram: str, by: str) -> str:
-    """Returns the query for a quantile of a histogram."""
-    buckets = f"sum by (le, {by}) ({rate(histogram + '_bucket')})"
-    return f"histogram_quantile({quantile}, {buckets})"
-
 
 OVERVIEW = [
     stat("Servers down", "short", 'count(up{$S} == 0) or vector(0)',

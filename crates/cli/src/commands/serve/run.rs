@@ -82,8 +82,8 @@ pub(super) fn serve(
     let drain_time = Duration::from_millis(settings.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), drain_time));
     let store = stored.as_ref().map(StoreThread::stopper);
-    let cluster = node.as_ref().map(|node| node.drain(settings));
-    let ending = Shutdown { cache: running.stopper(), store, drain_time, cluster };
+    let drain = node.as_ref().map(|node| node.drain(settings));
+    let ending = Shutdown { cache: running.stopper(), store, drain_time, cluster: drain };
     let mut reloading = ReloadState {
         loaded: loaded.clone(),
         server: running.reloader(),
@@ -97,8 +97,7 @@ pub(super) fn serve(
     process.on_request(move |request| ending.handle(request, || reloading.reload(&load)));
     let ended = wait(running, node);
     stored.map_or(Ok(()), StoreThread::wait)?;
-    ended?;
-    Ok(Outcome::Success)
+    ended.map(|()| Outcome::Success)
 }
 
 /// Applies settings that are values only.
