@@ -172,6 +172,9 @@ func TestNodesHaveTimeToMoveTheirItems(t *testing.T) {
 		// preStop 5 s, drain-ms 10 s, and 15 s; and 10 s beside the move, or 20 s in all.
 		{"cache.replicas=3,cache.memory=1GiB", 30 + 11 + 10, 16},
 		{"cache.replicas=3,cache.memory=10GiB", 30 + 103 + 10, 62},
+		// The examples of docs/cluster.md.
+		{"cache.replicas=3,cache.memory=2GiB", 30 + 31, 21},
+		{"cache.replicas=5,cache.memory=16GiB", 204, 51},
 		{"cache.replicas=3,cache.memory=10GiB,cache.cluster.moveRate=1GiB", 50, 15},
 		{"cache.replicas=1,cache.memory=10GiB,cache.cluster.drainMs=0", 30, 113},
 	} {

@@ -12,10 +12,13 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 )
 
-// blocks returns the code blocks of a language in the page.
-func blocks(t *testing.T, language string) []string {
+// pages are the pages of the book that show values of the chart.
+var pages = []string{"kubernetes.md", "cluster.md"}
+
+// blocks returns the code blocks of a language in a page.
+func blocks(t *testing.T, name, language string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/kubernetes.md")
+	page, err := os.ReadFile("../../../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +28,7 @@ func blocks(t *testing.T, language string) []string {
 		found = append(found, text)
 	}
 	if len(found) == 0 {
-		t.Fatalf("no blocks of %s", language)
+		t.Fatalf("%s: no blocks of %s", name, language)
 	}
 	return found
 }
@@ -33,7 +36,8 @@ func blocks(t *testing.T, language string) []string {
 func TestValuesOfThePageWork(t *testing.T) {
 	validator := newValidator(t)
 	count := 0
-	for _, block := range blocks(t, "yaml") {
+	all := append(blocks(t, pages[0], "yaml"), blocks(t, pages[1], "yaml")...)
+	for _, block := range all {
 		if file, text, ok := strings.Cut(block, ".yaml\n"); ok && strings.HasPrefix(file, "# ") {
 			path := filepath.Join("testdata/consumer", strings.TrimPrefix(file, "# ")+".yaml")
 			expected, err := os.ReadFile(path)
@@ -52,7 +56,7 @@ func TestValuesOfThePageWork(t *testing.T) {
 			continue
 		}
 		for _, document := range manifests(t, files) {
-			validate(t, validator, "docs/kubernetes.md", document)
+			validate(t, validator, "docs", document)
 		}
 		count++
 	}
@@ -61,10 +65,10 @@ func TestValuesOfThePageWork(t *testing.T) {
 	}
 }
 
-// installation returns the words of the first command of the page that installs the chart.
-func installation(t *testing.T) []string {
+// installation returns the words of the first command of a page that installs the chart.
+func installation(t *testing.T, page string) []string {
 	t.Helper()
-	for _, block := range blocks(t, "sh") {
+	for _, block := range blocks(t, page, "sh") {
 		for _, line := range strings.Split(strings.ReplaceAll(block, "\\\n", " "), "\n") {
 			if words := strings.Fields(line); len(words) > 3 && words[1] == "upgrade" {
 				return words
@@ -75,42 +79,44 @@ func installation(t *testing.T) []string {
 	return nil
 }
 
-func TestInstallPrintsWhatThePageShows(t *testing.T) {
-	words := installation(t)
-	values := map[string]any{}
-	for i, word := range words {
-		if word != "--set" {
-			continue
+func TestInstallPrintsWhatThePagesShow(t *testing.T) {
+	for _, page := range pages {
+		words := installation(t, page)
+		values := map[string]any{}
+		for i, word := range words {
+			if word != "--set" {
+				continue
+			}
+			if err := strvals.ParseInto(strings.Trim(words[i+1], "'"), values); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := strvals.ParseInto(words[i+1], values); err != nil {
+		options := chartutil.ReleaseOptions{Name: words[3], Namespace: "default"}
+		chart := loadChart(t)
+		all, err := chartutil.ToRenderValues(chart, values, options, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	options := chartutil.ReleaseOptions{Name: words[3], Namespace: "default"}
-	chart := loadChart(t)
-	all, err := chartutil.ToRenderValues(chart, values, options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(chart, all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := strings.TrimSpace(files["nuthatch/templates/NOTES.txt"])
-	isShown := func(text string) bool { return strings.TrimSpace(text) == notes }
-	if !slices.ContainsFunc(blocks(t, "text"), isShown) {
-		t.Errorf("the page does not show:\n%s", notes)
-	}
-	image := objectsOf(t, values).pods[0].Spec.Containers[0].Image
-	if !slices.ContainsFunc(blocks(t, "sh"), func(text string) bool {
-		return strings.Contains(text, "docker push "+image)
-	}) {
-		t.Errorf("the page does not push %s", image)
+		files, err := engine.Render(chart, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.TrimSpace(files["nuthatch/templates/NOTES.txt"])
+		isShown := func(text string) bool { return strings.TrimSpace(text) == notes }
+		if !slices.ContainsFunc(blocks(t, page, "text"), isShown) {
+			t.Errorf("%s does not show:\n%s", page, notes)
+		}
+		image := objectsOf(t, values).pods[0].Spec.Containers[0].Image
+		if !slices.ContainsFunc(blocks(t, pages[0], "sh"), func(text string) bool {
+			return strings.Contains(text, "docker push "+image)
+		}) {
+			t.Errorf("%s does not push %s", pages[0], image)
+		}
 	}
 }
 
 func TestPageHasTheMemoryLimit(t *testing.T) {
-	values, err := chartutil.ReadValues([]byte(blocks(t, "yaml")[0]))
+	values, err := chartutil.ReadValues([]byte(blocks(t, pages[0], "yaml")[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
