@@ -7,8 +7,8 @@
 {{- if get $cache.listen $protocol }}
 {{- fail (printf
     (print
-    "cache.listen.%s: expected false with cache.cluster.enabled, found true: nodes serve clients of "
-    "Redis only; set it to false, and install another release for the other clients") $protocol) }}
+    "cache.listen.%s: expected false with cache.cluster.enabled, found true: nodes serve clients "
+    "of Redis only; set it to false, and install another release for the other clients") $protocol) }}
 {{- end }}
 {{- end }}
 {{- if not $cache.listen.resp }}
@@ -30,8 +30,8 @@
 {{- if and $cache.auth.enabled $cache.auth.usersKey }}
 {{- fail (printf
     (print
-    "cache.auth.usersKey: expected none with cache.cluster.enabled, found %s: %s; use one password, "
-    "with cache.auth.passwordKey") $cache.auth.usersKey $advice) }}
+    "cache.auth.usersKey: expected none with cache.cluster.enabled, found %s: %s; use one "
+    "password, with cache.auth.passwordKey") $cache.auth.usersKey $advice) }}
 {{- end }}
 {{- if hasKey (default dict $cache.env) "POD_NAME" }}
 {{- fail "cache.env.POD_NAME: expected none with cache.cluster.enabled, which sets it" }}
@@ -49,8 +49,9 @@
 {{- end }}
 {{- if and .tls.existingSecret (not .tls.enabled) }}
 {{- fail (printf
-    "cache.cluster.etcd.tls.enabled: expected true with tls.existingSecret, which is %s, found false"
-    .tls.existingSecret) }}
+    (print
+    "cache.cluster.etcd.tls.enabled: expected true with tls.existingSecret, which is %s, found "
+    "false") .tls.existingSecret) }}
 {{- end }}
 {{- if and .tls.clientCertificate (not .tls.existingSecret) }}
 {{- fail
@@ -87,7 +88,8 @@
 {{- end }}
 {{- if gt (len $name) 64 }}
 {{- fail (printf
-    "cache.cluster.name: expected at most 64 characters, found %s, the namespace and the name; set one"
+    (print
+    "cache.cluster.name: expected a name of at most 64 characters, found %s, the default; set one")
     $name) }}
 {{- end }}
 {{- $name }}
@@ -126,8 +128,8 @@ other nodes send at the same time. */}}
 {{- define "nuthatch.cluster.settings" -}}
 {{- $cluster := .Values.cache.cluster }}
 {{- with $cluster.etcd }}
-cluster = {{ printf "%s://%s/%s" (ternary "etcds" "etcd" .tls.enabled) (join "," .endpoints) (include
-    "nuthatch.cluster.name" $) | toJson }}
+cluster = {{ printf "%s://%s/%s" (ternary "etcds" "etcd" .tls.enabled) (join "," .endpoints)
+    (include "nuthatch.cluster.name" $) | toJson }}
 {{- if .tls.existingSecret }}
 etcd-ca = "/etc/nuthatch/etcd-tls/ca.crt"
 {{- end }}
