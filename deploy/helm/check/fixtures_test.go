@@ -27,12 +27,14 @@ func newFixtures(t *testing.T, folder string) *fixtures {
 	t.Helper()
 	certificate, key := selfSigned(t)
 	files := map[string][]byte{
-		"password":  []byte("sesame"),
-		"users.acl": []byte("user default off\nuser web on >sesame allkeys +@all\n"),
-		"tokens":    []byte("token reader read >sesame\n"),
-		"tls.crt":   certificate,
-		"tls.key":   key,
-		"ca.crt":    certificate,
+		"password": []byte("sesame"),
+		"users.acl": []byte("user default off\nuser web on >sesame allkeys +@all\n" +
+			"user node on >sesame -@all +cluster\n"),
+		"node-password": []byte("sesame"),
+		"tokens":        []byte("token reader read >sesame\n"),
+		"tls.crt":       certificate,
+		"tls.key":       key,
+		"ca.crt":        certificate,
 	}
 	return &fixtures{t, folder, files, nil}
 }

@@ -66,15 +66,13 @@
 {{- add (int64 $budget) (int64 $overhead) (int64 $snapshots) }}
 {{- end }}
 
-{{/* Returns the bytes of items on disk, or of the longest dump, for which the volume has space. A
-node of a cluster has only its identifier there. */}}
+{{/* Returns the bytes of items on disk, or of the longest dump, for which the volume has space. */}}
 {{- define "nuthatch.cache.volumeBytes" -}}
 {{- $disk := int64 (include "nuthatch.cache.disk" .) }}
 {{- $memory := int64 (include "nuthatch.bytes" (dict "size" .Values.cache.memory "place"
     "cache.memory")) }}
 {{- /* A dump ends at four times the memory: MAX_DUMP_RATIO of the server. */}}
-{{- $dump := ternary 0 (mul 4 $memory) .Values.cache.cluster.enabled }}
-{{- ternary (add $disk (div $disk 16)) $dump (gt $disk 0) }}
+{{- ternary (add $disk (div $disk 16)) (mul 4 $memory) (gt $disk 0) }}
 {{- end }}
 
 {{/* Returns the minimum size of the volume in bytes: 0 without disk and without dumps. */}}
@@ -219,6 +217,7 @@ snapshot-prefix = {{ toJson . }}
     "cluster-drain-ms" "cache.cluster.drainMs" "cluster-move-rate" "cache.cluster.moveRate") }}
 {{- range $name := list "ca" "cert" "key" "user" "password" "password-file" }}
 {{- $_ := set $values (printf "etcd-%s" $name) "cache.cluster.etcd" }}
+{{- $_ := set $values (printf "node-%s" $name) "cache.cluster" }}
 {{- end }}
 {{- range $name, $value := .Values.cache.settings }}
 {{- with get $values ($name | replace "_" "-") }}

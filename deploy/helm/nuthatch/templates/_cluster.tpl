@@ -22,16 +22,26 @@
     (ternary "warmRestart: expected false" "disk: expected 0" $cache.warmRestart)
     (ternary "true" $cache.disk $cache.warmRestart)) }}
 {{- end }}
-{{- $advice := "nodes cannot connect to each other then, and items would not move between them" }}
-{{- with $cache.tls.existingSecret }}
-{{- fail (printf
-    "cache.tls.existingSecret: expected none with cache.cluster.enabled, found %s: %s" . $advice) }}
+{{- if $cache.persistence.enabled }}
+{{- fail
+    (print
+    "cache.persistence.enabled: expected false with cache.cluster.enabled, found true: a node has "
+    "nothing that must outlive its pod, and a volume that is attached to a new pod while the old "
+    "one still runs would give both one identifier") }}
 {{- end }}
-{{- if and $cache.auth.enabled $cache.auth.usersKey }}
+{{- $hasUsers := and $cache.auth.enabled $cache.auth.usersKey }}
+{{- if and $hasUsers (not $cache.cluster.nodeUser) }}
 {{- fail (printf
     (print
-    "cache.auth.usersKey: expected none with cache.cluster.enabled, found %s: %s; use one "
-    "password, with cache.auth.passwordKey") $cache.auth.usersKey $advice) }}
+    "cache.cluster.nodeUser: expected a user of %s as which nodes log in to each other, found "
+    "none; add one to that file, such as: user node on #SHA256 -@all +cluster")
+    $cache.auth.usersKey) }}
+{{- end }}
+{{- if and $cache.cluster.nodeUser (not $hasUsers) }}
+{{- fail (printf
+    (print
+    "cache.cluster.nodeUser: expected none without cache.auth.usersKey, found %s: nodes log in "
+    "with the password of clients") $cache.cluster.nodeUser) }}
 {{- end }}
 {{- if hasKey (default dict $cache.env) "POD_NAME" }}
 {{- fail "cache.env.POD_NAME: expected none with cache.cluster.enabled, which sets it" }}
@@ -141,6 +151,13 @@ etcd-key = "/etc/nuthatch/etcd-tls/tls.key"
 etcd-user = {{ toJson .auth.user }}
 etcd-password-file = {{ printf "/etc/nuthatch/etcd-auth/%s" .auth.passwordKey | toJson }}
 {{- end }}
+{{- end }}
+{{- if .Values.cache.tls.existingSecret }}
+node-ca = "/etc/nuthatch/tls/ca.crt"
+{{- end }}
+{{- with $cluster.nodeUser }}
+node-user = {{ toJson . }}
+node-password-file = {{ printf "/etc/nuthatch/auth/%s" $cluster.nodePasswordKey | toJson }}
 {{- end }}
 cluster-drain-ms = {{ include "nuthatch.cluster.drainMs" . }}
 cluster-move-rate = {{ toJson $cluster.moveRate }}
