@@ -106,7 +106,10 @@ impl Cluster {
         let map = self.map();
         let owner = map.ownership(slot).filter(|ownership| ownership.owner != self.id);
         let owner = owner.and_then(|ownership| map.node(ownership.owner));
-        Some(match owner.and_then(|owner| Endpoint::parse(&owner.node.addresses.client)) {
+        let address = owner.map(|owner| &owner.node.addresses.client);
+        // This node may have the address of an earlier one, whose lease has not ended yet.
+        let own = map.node(self.id).map(|own| &own.node.addresses.client);
+        Some(match address.filter(|at| own != Some(*at)).and_then(|at| Endpoint::parse(at)) {
             Some(endpoint) => Refusal::Moved(slot, endpoint),
             None => Refusal::NotServed,
         })

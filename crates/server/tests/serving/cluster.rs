@@ -228,6 +228,22 @@ fn a_node_that_is_gone_is_listed_until_its_slots_have_other_owners() {
     assert_eq!(nodes.ask(0, &format!("GET {key}")), "$-1");
 }
 
+/// A new process may have the name of an earlier one, whose lease has not ended yet. Clients were sent
+/// from this node to itself.
+#[test]
+fn a_node_with_the_address_of_an_earlier_one_sends_no_client_to_itself() {
+    let mut nodes = Nodes::start(2);
+    let key = nodes.key_of(1, 0);
+    nodes.all[1].is_connected = false;
+    nodes.announced = Some(nodes.address(1));
+    nodes.add();
+    nodes.pass(Duration::from_secs(1));
+    assert_eq!(nodes.ask(2, &format!("GET {key}")), "-CLUSTERDOWN Hash slot not served");
+    nodes.pass(Duration::from_secs(20));
+    let owner = nodes.owner(&key);
+    assert_eq!(nodes.ask(owner, &format!("GET {key}")), "$-1");
+}
+
 /// Sends requests in one batch to a node that is stopped for an hour after this many looks at the
 /// clock. Returns what arrives until the connection ends.
 fn stopped_after(looks: u64, requests: &str) -> String {

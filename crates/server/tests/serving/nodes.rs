@@ -82,6 +82,8 @@ pub(crate) struct Nodes {
     pub(crate) all: Vec<Node>,
     /// How nodes connect to each other. With a password, all clients log in.
     pub(crate) access: NodeAccess,
+    /// The address that the next node announces, instead of its own.
+    pub(crate) announced: Option<String>,
     /// The certificate of the nodes, which announce an address with TLS then.
     pub(crate) tls: Option<Tls>,
     /// The replies that each client has received, which uses the nodes meanwhile. No step begins
@@ -133,7 +135,8 @@ impl Nodes {
             server = server.with_users(users);
         }
         let running = serve(&cluster, server, self.tls.clone());
-        let client = address(&running, usize::from(self.tls.is_some())).to_string();
+        let own = address(&running, usize::from(self.tls.is_some())).to_string();
+        let client = self.announced.take().unwrap_or(own);
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
         let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
         config.max_moving_slots = 16_384;

@@ -10,9 +10,11 @@ use tracing::warn;
 /// The file with the identifier of the node.
 const ID_FILE: &str = "node-id";
 
-/// The file with the lease of the last process with this folder. The folder is locked, so that
-/// process has ended, and this one takes its place in the cluster at once.
+/// The file with the lease of the last process with this folder, and the boot of its machine. The
+/// folder is locked, so a process of the same boot has ended, and this one takes its place in the
+/// cluster at once. A process on another machine may still run.
 const LEASE_FILE: &str = "node-lease";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The files of a node.
 pub(super) struct NodeFiles {
@@ -32,14 +34,20 @@ impl NodeFiles {
     /// waits until that lease has ended.
     pub(super) fn lease(&self) -> Option<i64> {
         let text = read_to_string(self.folder.as_ref()?.join(LEASE_FILE)).ok()?;
-        text.strip_suffix('\n')?.parse().ok()
+        let (lease, boot) = text.split_once(' ')?;
+        if boot.is_empty() || boot != read_to_string(BOOT_ID).ok()? {
+            return None;
+        }
+        lease.parse().ok()
     }
 
     /// Stores the lease of this process.
     pub(super) fn keep_lease(&self, lease: Option<i64>) {
         let (Some(folder), Some(lease)) = (&self.folder, lease) else { return };
         let path = folder.join(LEASE_FILE);
-        if let Err(error) = fs::write(&path, format!("{lease}\n")) {
+        let stored =
+            read_to_string(BOOT_ID).and_then(|boot| fs::write(&path, format!("{lease} {boot}")));
+        if let Err(error) = stored {
             let path = path.display();
             warn!(
                 target: "nuthatch::cluster",
@@ -94,6 +102,10 @@ mod tests {
         assert_eq!(files.lease(), None);
         files.keep_lease(Some(1 << 62));
         assert_eq!(files.lease(), Some(1 << 62));
+        // The process may still run there.
+        let other = "7 6f1c3e2a-0000-4000-8000-000000000000\n";
+        fs::write(folder.path().join(LEASE_FILE), other).expect("a file");
+        assert_eq!(files.lease(), None);
         // A write that was interrupted.
         fs::write(folder.path().join(LEASE_FILE), "12").expect("a file");
         assert_eq!(files.lease(), None);
