@@ -99,8 +99,8 @@ class Etcd(Server):
 class Node(Server):
     """A node of the cluster `test`, which keeps its folder and its port for the next start."""
 
-    def __init__(self, folder, name, endpoint):
-        self.folder, self.name, self.endpoint = folder, name, endpoint
+    def __init__(self, folder, name, endpoint, *options):
+        self.folder, self.name, self.endpoint, self.options = folder, name, endpoint, options
         self.port = free_port()
         self.start()
 
@@ -110,7 +110,7 @@ class Node(Server):
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
             + ["--resp", f"127.0.0.1:{self.port}", "--data-dir", self.folder / self.name]
-            + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info"],
+            + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info", *self.options],
             stdout=subprocess.PIPE,
             stderr=open(self.folder / f"{self.name}.log", "ab"),
             text=True,

@@ -13,6 +13,7 @@ from direct import DirectReader
 from processes import Etcd, Node, until
 from programs import COMMANDS, Program
 from proxy import Proxy
+from redis.cluster import RedisCluster
 
 # So many operations of each client without an error show that it works.
 STREAK = 100
@@ -37,6 +38,7 @@ class Cluster:
         for _ in range(4):
             self.start_node(self.etcd.endpoint)
         self.wait_for(self.nodes)
+        self.fill()
         addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
         self.programs = []
         for name in COMMANDS:
@@ -46,10 +48,21 @@ class Cluster:
         self.wait_for_clients()
 
     def start_node(self, endpoint):
-        node = Node(self.folder, f"node{len(self.nodes)}", endpoint)
+        # Moves last so long that clients change items meanwhile.
+        options = ("--cluster-move-rate", "1MiB")
+        node = Node(self.folder, f"node{len(self.nodes)}", endpoint, *options)
         self.exit_stack.callback(node.end)
         self.nodes.append(node)
         self.readers.append(DirectReader(node, self.folder))
+
+    def fill(self):
+        """Writes other items, 1 KB for each slot."""
+        with RedisCluster("127.0.0.1", self.nodes[0].port) as redis:
+            for first in range(0, 16384, 1024):
+                pipeline = redis.pipeline()
+                for number in range(first, first + 1024):
+                    pipeline.set(f"other{number}", "x" * 1000)
+                assert all(pipeline.execute())
 
     def without(self, *excluded):
         return [node for node in self.nodes if node not in excluded]
