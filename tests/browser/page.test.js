@@ -156,6 +156,27 @@ test("all controls are reached and used with the keyboard", () => withPage({}, a
   }
 }));
 
+// The page said "Live" for good, although it was paused: a sample was under way.
+test("a sample that arrives after the pause does not hide it", () => withPage({}, async (page) => {
+  let release;
+  const released = new Promise((resolve) => { release = resolve; });
+  const requested = new Promise((resolve) => {
+    page.route("**/live.json", async (route) => {
+      resolve();
+      await released;
+      await route.continue();
+    });
+  });
+  await requested;
+  await page.locator("#pause").click();
+  await page.evaluate(() => document.querySelector(".tiles").remove());
+  release();
+  // The page shows the sample and its status in one step.
+  await page.locator(".tiles").first().waitFor();
+  assert.equal(await page.locator("#status").textContent(), "Paused");
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+}));
+
 for (const [name, options] of [
   ["light", { colorScheme: "light" }],
   ["dark", { colorScheme: "dark" }],
@@ -232,4 +253,53 @@ test("the page of each other server shows its sections", async () => {
       await one.stop();
     }
   }
+});
+
+const NODES = [
+  { id: "1f2e3d4c00", address: { text: EVIL, bytes: EVIL.length }, state: "active", weight: 64,
+    slots: 12288, share: 0.75, moving_out: 64, moving_in: 0, this_node: 1 },
+  { id: "9a8b7c6d00", address: { hidden: "0a1b2c3d", bytes: 9 }, state: "failed", weight: 64,
+    slots: 4096, share: 0.25, moving_out: 0, moving_in: 64, this_node: 0 },
+];
+
+/** Shows the page of a node without etcd, and then with a report of two nodes. */
+async function showCluster(page) {
+  const section = page.locator("#cluster");
+  await section.getByText("The node has no lease in etcd, and knows no nodes.").waitFor();
+  const lease = section.locator(".tiles .alarm", { hasText: "Lease" }).locator("dd");
+  assert.equal(await lease.textContent(), "none");
+  const report = await (await fetch(new URL("/live.json", page.url()))).json();
+  report.tables.cluster = { summary: { all: 2 }, rows: NODES };
+  await page.route("**/live.json", (route) => route.fulfill({ json: report }));
+  await section.locator("tbody tr").nth(1).waitFor();
+  const rows = await section.locator("tbody tr").allTextContents();
+  assert.match(rows[0], /^1f2e3d4c \(this\)<img.*active.*12,288.*75/);
+  assert.match(rows[1], /^9a8b7c6d#0a1b2c3d, 9 bytesfailed/);
+  assert.equal(await section.locator("img").count(), 0);
+  const widths = await section.locator(".bar i:first-child").evaluateAll((bars) =>
+    bars.map((bar) => Math.round(100 * bar.clientWidth / bar.parentElement.clientWidth)));
+  assert.deepEqual(widths, [75, 25]);
+  assert.deepEqual(await accessibilityProblems(page), []);
+}
+
+test("the section of a cluster shows nodes and their shares, dark and on a phone", async () => {
+  const node = await Server.start([
+    "serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--memory", "16MiB",
+    "--threads", "1", "--cluster", "etcd://127.0.0.1:9/cache",
+  ]);
+  for (const options of [
+    { colorScheme: "dark" }, { colorScheme: "light", viewport: { width: 360, height: 740 } },
+  ]) {
+    const page = await open(browser, node.page + FAST, options);
+    try {
+      await showCluster(page);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= (options.viewport?.width ?? 1280), `${width} pixels wide`);
+      assert.deepEqual(page.problems, []);
+    } finally {
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.context().close();
+    }
+  }
+  await node.stop();
 });

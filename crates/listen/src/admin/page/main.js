@@ -59,14 +59,19 @@ async function poll() {
     state.before = { metrics, at };
     state.answered = new Date();
     show(view, live);
-    showStatus(`Live, every ${interval() / 1000} s`, "live");
+    showResult(`Live, every ${interval() / 1000} s`, "live");
   } catch (error) {
     const since = state.answered ? ` since ${format.clock(state.answered)}` : "";
     const reason = /^\d{3}:/.test(error.message) ? ` (${error.message})` : "";
-    showStatus(`No answer${since}; trying again${reason}`, "lost");
+    showResult(`No answer${since}; trying again${reason}`, "lost");
   } finally {
     state.isReading = false;
   }
+}
+
+/** Shows the status of a sample, unless the page was paused while it was taken. */
+function showResult(text, kind) {
+  if (!state.isPaused) showStatus(text, kind);
 }
 
 function showStatus(text, kind) {
