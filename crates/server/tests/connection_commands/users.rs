@@ -57,6 +57,20 @@ fn debug_object_shows_only_permitted_keys() {
 }
 
 #[test]
+fn subcommands_that_change_nodes_of_a_cluster_are_dangerous() {
+    let harness = Harness::with_users(USERS);
+    let mut client = harness.client();
+    assert_eq!(harness.ask(&mut client, "AUTH max m"), "+OK\r\n");
+    for (request, name) in
+        [("JOIN", "cluster|join"), ("DRAIN", "cluster|drain"), ("FORGET 1", "cluster|forget")]
+    {
+        assert_eq!(harness.ask(&mut client, &format!("CLUSTER {request}")), denied(name));
+    }
+    let permitted = harness.ask(&mut client, "CLUSTER MEMBERS");
+    assert_eq!(permitted, "-ERR This instance has cluster support disabled\r\n");
+}
+
+#[test]
 fn users_run_permitted_commands_on_permitted_keys() {
     let harness = Harness::with_users(USERS);
     let mut client = harness.client();
