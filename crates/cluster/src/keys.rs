@@ -1,4 +1,5 @@
-//! The keys of a cluster in etcd: `/nuthatch/NAME/nodes/ID` and `/nuthatch/NAME/slots/GG`.
+//! The keys of a cluster in etcd: `/nuthatch/NAME/identity`, `/nuthatch/NAME/nodes/ID` and
+//! `/nuthatch/NAME/slots/GG`.
 
 use crate::node_id::NodeId;
 use crate::text::InvalidText;
@@ -53,6 +54,12 @@ impl Keys {
     #[must_use]
     pub fn node(&self, id: NodeId) -> String {
         format!("{}nodes/{id}", self.prefix)
+    }
+
+    /// Returns the key of the identity of the data.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        format!("{}identity", self.prefix)
     }
 
     /// Returns the key of a group of slots.

@@ -10,7 +10,7 @@ use std::time::Duration;
 const TERM: u64 = 5;
 
 /// An etcd in memory. Time passes only with calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct MemoryEtcd {
     keys: BTreeMap<String, KeyValue>,
     revision: i64,

@@ -69,6 +69,12 @@ impl Member {
 
     fn response(&mut self, now: BootTime, call: u64, result: Result<Response, Failure>) {
         let is_it = |pending: &mut Pending| pending.call == call;
+        let pending = self.calls.pending().find(|pending| pending.call == call);
+        if let (Some(pending), Ok(response)) = (pending, &result)
+            && Self::is_outdated(&pending, response)
+        {
+            return self.refuse_data(now);
+        }
         if let Some(pending) = self.calls.session.take_if(is_it) {
             self.session_response(now, pending, result);
         } else if self.calls.renewal.take_if(is_it).is_some() {

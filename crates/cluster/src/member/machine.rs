@@ -29,6 +29,8 @@ pub struct Member {
     /// All leases of this node, which it may replace.
     pub(super) own_leases: Vec<i64>,
     pub(super) view: View,
+    /// The identity of the data in etcd, once this node has read or written it.
+    pub(super) identity: Option<String>,
     pub(super) holding: Holding,
     pub(super) calls: Calls,
     pub(super) transfer: Option<Transfer>,
@@ -71,6 +73,8 @@ pub(super) enum Phase {
     Registered,
     /// The lease was ended on purpose.
     Left,
+    /// The data in etcd are others than before.
+    Refused,
 }
 
 /// A request without a response so far.
@@ -79,6 +83,8 @@ pub(super) struct Pending {
     pub(super) call: u64,
     pub(super) sent: BootTime,
     pub(super) deadline: BootTime,
+    /// The last revision of etcd that the node had seen.
+    pub(super) revision: i64,
 }
 
 /// Requests without a response. At most one of each kind.
@@ -148,6 +154,7 @@ impl Member {
             lease: None,
             own_leases: config.previous_lease.into_iter().collect(),
             view: View::new(config.keys.clone()),
+            identity: None,
             holding: Holding::new(config.node.id, &config.held),
             calls: Calls::default(),
             transfer: None,
@@ -205,7 +212,8 @@ impl Member {
         self.calls.last += 1;
         let (call, timeout) = (self.calls.last, self.config.call_timeout);
         self.outputs.push_back(Output::Call { call, request, timeout });
-        Pending { call, sent: now, deadline: now.plus(timeout) }
+        let revision = self.view.map().revision();
+        Pending { call, sent: now, deadline: now.plus(timeout), revision }
     }
 
     /// Returns the author of changes; `None` without a lease.

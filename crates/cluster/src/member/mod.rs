@@ -5,6 +5,7 @@ mod config;
 mod forget;
 mod handle;
 mod holding;
+mod identity;
 mod machine;
 mod messages;
 mod ownership;

@@ -79,6 +79,9 @@ impl Member {
     /// Writes the node's key, unless another process with the same identifier is registered.
     fn register(&mut self, now: BootTime, keys: &[KeyValue]) {
         let Some(lease) = self.lease.as_ref().map(Lease::id) else { return };
+        if !self.check_identity(now, keys) {
+            return;
+        }
         if self.is_forgotten_owner(now, keys) {
             self.phase = Phase::BeforeRead(now.plus(self.config.retry));
             return;
@@ -102,13 +105,17 @@ impl Member {
             }
         };
         let writes = vec![Write::Put { key, value: self.node.encode(), lease }];
-        let txn = Txn { compares: vec![compare], writes };
+        let mut txn = Txn { compares: vec![compare], writes };
+        self.add_identity(&mut txn, keys);
         self.calls.session = Some(self.call(now, Request::Commit(txn)));
         self.phase = Phase::Registering;
     }
 
     /// Takes all keys over, after the registration or when a watch has failed.
     fn load(&mut self, now: BootTime, keys: &[KeyValue], revision: i64) {
+        if !self.check_identity(now, keys) {
+            return;
+        }
         let Some(lease) = &self.lease else { return };
         let (id, until) = (lease.id(), lease.until());
         let key = self.config.keys.node(self.id());

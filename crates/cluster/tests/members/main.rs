@@ -1,5 +1,6 @@
 //! Members of a cluster in one process, with an etcd in memory, on clocks that the tests set.
 
+mod data_loss;
 mod history;
 mod ownership;
 mod schedules;

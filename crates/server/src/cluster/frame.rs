@@ -45,10 +45,9 @@ impl<'f> Record<'f> {
         }
     }
 
-    /// Returns the length of the record in bytes.
-    pub(super) fn len(&self) -> usize {
-        let value_len = if let Self::Item { value, .. } = self { value.len() } else { 0 };
-        HEADER_LEN + self.key().len() + value_len
+    /// Returns the length of the value in bytes.
+    pub(super) fn value_len(&self) -> usize {
+        if let Self::Item { value, .. } = self { value.len() } else { 0 }
     }
 
     /// Appends the record to a frame.

@@ -84,7 +84,8 @@ pub(crate) const CLUSTER_FIELDS: &[ClusterField] = &[
     ),
     counter(
         ("cluster_dropped_items", "nuthatch_cluster_dropped_items"),
-        "Items that were dropped since another node has served their slots.",
+        "Items that were removed because another node owns, or has owned, their slots. Includes \
+         items that were moved.",
         |it| it.dropped_items as f64,
     ),
     counter(
@@ -129,7 +130,7 @@ pub(crate) const CLUSTER_FIELDS: &[ClusterField] = &[
     ),
     counter(
         ("cluster_left_out_items", "nuthatch_cluster_left_out_items"),
-        "Items that did not move: too long for the other node, or without a valid value.",
+        "Items that were lost in moves, since the other node does not accept values so long.",
         |it| it.moves.left_out as f64,
     ),
 ];

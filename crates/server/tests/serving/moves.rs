@@ -255,6 +255,35 @@ fn items_move_over_tls_after_a_login() {
     assert_eq!(nodes.ask(1, "STRLEN long"), ":300001");
 }
 
+/// An item was lost if it was nearly as long as a value may be.
+#[test]
+fn the_longest_values_move_too() {
+    let mut nodes = Nodes::start(1);
+    let mut client = nodes.client(0);
+    let len = 1 << 20;
+    assert_eq!(client.ask(&format!("CONFIG SET proto-max-bulk-len {len}")), "+OK");
+    assert_eq!(client.ask(&format!("SETRANGE key {} v", len - 1)), format!(":{len}"));
+    nodes.add();
+    assert_eq!(nodes.ask(1, &format!("CONFIG SET proto-max-bulk-len {len}")), "+OK");
+    nodes.command(0, Command::Drain);
+    nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
+    assert_eq!(nodes.ask(1, "STRLEN key"), format!(":{len}"));
+    assert!(nodes.ask(0, "CLUSTER INFO").contains("cluster_left_out_items:0"));
+}
+
+#[test]
+fn an_item_that_is_too_long_for_the_target_is_counted() {
+    let mut nodes = Nodes::start(1);
+    let mut client = nodes.client(0);
+    assert_eq!(client.ask(&format!("SETRANGE key {} v", 1 << 20)), format!(":{}", (1 << 20) + 1));
+    nodes.add();
+    assert_eq!(nodes.ask(1, &format!("CONFIG SET proto-max-bulk-len {}", 1 << 20)), "+OK");
+    nodes.command(0, Command::Drain);
+    nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
+    assert_eq!(nodes.ask(1, "EXISTS key"), ":0");
+    assert!(nodes.ask(0, "CLUSTER INFO").contains("cluster_left_out_items:1"));
+}
+
 #[test]
 fn a_flush_removes_the_items_that_were_sent_before() {
     let mut nodes = Nodes::default();

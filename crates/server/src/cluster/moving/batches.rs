@@ -21,7 +21,7 @@ pub(super) struct Batches<'a> {
     head: [Vec<u8>; 5],
     frame: Vec<u8>,
     records: u64,
-    /// The maximum length of a frame that the target accepts.
+    /// The maximum length of an argument that the target accepts, and of a value.
     max_len: usize,
     unanswered: usize,
     /// When the bytes that were sent may have been sent, by the maximum rate.
@@ -48,14 +48,14 @@ impl<'a> Batches<'a> {
         self.head[3] = token.to_string().into_bytes();
     }
 
-    /// Sets the maximum length of a frame that the target accepts.
+    /// Sets the maximum length of an argument that the target accepts, and of a value.
     pub(super) fn set_max_len(&mut self, max_len: usize) {
         self.max_len = max_len;
     }
 
     /// Adds a record. An item that is too long for the target is left out.
     pub(super) fn add(&mut self, record: &Record<'_>) {
-        if FRAME_LEN + record.len() > self.max_len {
+        if record.value_len() > self.max_len {
             return self.leave_out(record.key());
         }
         record.append_to(&mut self.frame);
@@ -82,8 +82,9 @@ impl<'a> Batches<'a> {
         while self.unanswered >= MAX_UNANSWERED {
             self.take_reply(pause)?;
         }
-        let [cluster, transfer, from, token, items] = &self.head;
-        self.connection.send(&[cluster, transfer, from, token, items, &self.frame])?;
+        let head = self.head.iter().map(Vec::as_slice);
+        let request: Vec<&[u8]> = head.chain(self.frame.chunks(self.max_len.max(1))).collect();
+        self.connection.send(&request)?;
         self.unanswered += 1;
         self.cluster.moves.add_sent(self.records, self.frame.len());
         let len = self.frame.len();

@@ -69,7 +69,7 @@ const HELP: &[&str] = &[
     "    <id> <ip:port> <flags> <master> <pings> <pongs> <epoch> <link> <slot> ...",
     "SHARDS",
     "    Return information about slot range mappings and the nodes associated with them.",
-    "TRANSFER <node> <transfer> BEGIN <slots>|ITEMS <frame>|COMPLETE",
+    "TRANSFER <node> <transfer> BEGIN <slots>|ITEMS <part> [<part> ...]|COMPLETE",
     "    Store the items of slots that another node sends. For nodes only.",
     "SLOTS",
     "    Return information about slots range mappings. Each range is made of:",

@@ -18,7 +18,7 @@ const INVALID_FRAME: Failure = Failure::reply("ERR expected records of items of 
 /// The part of a transfer that a request belongs to.
 type Identity = (NodeId, u64);
 
-/// `CLUSTER TRANSFER node transfer BEGIN slots|ITEMS frame|COMPLETE`
+/// `CLUSTER TRANSFER node transfer BEGIN slots|ITEMS part [part ...]|COMPLETE`
 pub(super) fn transfer(call: &mut Call<'_>) -> Result {
     let cluster = call.cluster()?;
     let from = from_utf8(call.args.get(2)).ok().and_then(|text| text.parse().ok());
@@ -27,7 +27,12 @@ pub(super) fn transfer(call: &mut Call<'_>) -> Result {
     let step = call.args.get(4).to_ascii_uppercase();
     match (&step[..], call.args.len()) {
         (b"BEGIN", 6) => begin(call, &cluster, identity),
-        (b"ITEMS", 6) => items(call, &cluster, identity),
+        (b"ITEMS", 6) => items(call, &cluster, identity, call.args.get(5)),
+        // A frame that is longer than an argument may be.
+        (b"ITEMS", 7..) => {
+            let parts: Vec<&[u8]> = (5..call.args.len()).map(|at| call.args.get(at)).collect();
+            items(call, &cluster, identity, &parts.concat())
+        }
         (b"COMPLETE", 5) => {
             cluster.complete_transfer(identity).map_err(failure)?;
             call.reply().ok();
@@ -37,7 +42,7 @@ pub(super) fn transfer(call: &mut Call<'_>) -> Result {
     }
 }
 
-/// Replies with the maximum length of a frame in bytes.
+/// Replies with the maximum length of an argument in bytes, and of a value.
 fn begin(call: &mut Call<'_>, cluster: &Cluster, identity: Identity) -> Result {
     let slots = from_utf8(call.args.get(5)).ok().and_then(|text| text.parse::<SlotSet>().ok());
     cluster.begin_transfer(identity, &slots.ok_or(INVALID_SLOTS)?).map_err(failure)?;
@@ -47,9 +52,8 @@ fn begin(call: &mut Call<'_>, cluster: &Cluster, identity: Identity) -> Result {
 }
 
 /// Stores the items of a frame. It may be executed again if it finds no memory at first.
-fn items(call: &mut Call<'_>, cluster: &Cluster, identity: Identity) -> Result {
+fn items(call: &mut Call<'_>, cluster: &Cluster, identity: Identity, frame: &[u8]) -> Result {
     let slots = cluster.slots_of_transfer(identity).map_err(failure)?;
-    let frame = call.args.get(5);
     let (mut stored, mut left_out) = (0, 0);
     for record in records(frame) {
         let record = record.filter(|record| slots.contains(slot_of(record.key())));
