@@ -322,7 +322,8 @@ pub(crate) fn input_refused(peer: &str, problem: &str) {
 pub(crate) fn slots_moved(target: NodeId, slots: usize, items: u64, time: Duration) {
     let ms = time.as_millis() as u64;
     let target = target.to_string();
-    info!(target: CLUSTER, %target, slots, items, ms, "all items of slots were sent to another node");
+    let text = "all items of slots were sent to another node";
+    info!(target: CLUSTER, %target, slots, items, ms, "{text}");
 }
 
 pub(crate) fn move_failed(target: NodeId, slots: usize, problem: &str) {

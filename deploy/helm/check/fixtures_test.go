@@ -29,7 +29,7 @@ func newFixtures(t *testing.T, folder string) *fixtures {
 	files := map[string][]byte{
 		"password": []byte("sesame"),
 		"users.acl": []byte("user default off\nuser web on >sesame allkeys +@all\n" +
-			"user node on >sesame -@all +cluster\n"),
+			"user node on >sesame -@all +cluster|transfer\n"),
 		"node-password": []byte("sesame"),
 		"tokens":        []byte("token reader read >sesame\n"),
 		"tls.crt":       certificate,

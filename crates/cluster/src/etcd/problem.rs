@@ -12,9 +12,9 @@ pub enum Operation {
     Grant,
     /// A keep-alive of the lease.
     KeepAlive,
-    /// The end of the lease.
+    /// The revocation of the lease.
     Revoke,
-    /// A question for the rest of the lease.
+    /// A request for the remaining time of the lease.
     TimeToLive,
     /// A read of keys.
     Read,
@@ -30,8 +30,8 @@ impl fmt::Display for Operation {
             Self::Login => "login",
             Self::Grant => "grant of a lease",
             Self::KeepAlive => "keep-alive of the lease",
-            Self::Revoke => "end of the lease",
-            Self::TimeToLive => "rest of the lease",
+            Self::Revoke => "revocation of the lease",
+            Self::TimeToLive => "remaining time of the lease",
             Self::Read => "read of the cluster's keys",
             Self::Commit => "transaction with the cluster's keys",
             Self::Watch => "watch of the cluster's keys",

@@ -25,6 +25,7 @@ impl Member {
             Input::Command(command) => self.command(now, command),
         }
         self.check_forgotten(now);
+        self.has_to_plan |= self.replan_at.take_if(|at| *at <= now).is_some();
         self.advance_session(now);
         self.advance_renewal(now);
         self.reconcile(now);
@@ -46,6 +47,9 @@ impl Member {
         }
         if self.phase != Phase::Registered {
             return wake;
+        }
+        if let Some(at) = self.replan_at {
+            wake = wake.min(at);
         }
         let retry = self.retry_at;
         let plan = retry.max(self.plan_at).max(self.settle.stable_at().unwrap_or_default());

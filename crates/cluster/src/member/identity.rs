@@ -1,8 +1,8 @@
 //! Whether the data in etcd are those that this node has seen before.
 //!
-//! If etcd lost its data, or was restored from a backup, the owners of slots in it are not those that
-//! nodes act on: two nodes could serve one slot. A node that notices it serves nothing any more, until
-//! it is started again.
+//! If etcd lost its data, or was restored from a backup, the owners of slots in it are not those
+//! that nodes act on: two nodes could serve one slot. A node that notices it serves nothing any
+//! more, until it is started again.
 
 use super::machine::{Member, Pending, Phase};
 use crate::boot_clock::BootTime;
@@ -51,8 +51,8 @@ impl Member {
         self.phase = Phase::Refused;
         let problem = "etcd has lost data of the cluster, or was restored from a backup, so the \
                        owners of slots are unknown: this node serves nothing until it is started \
-                       again; stop all nodes of the cluster, delete its keys (`etcdctl del --prefix \
-                       /nuthatch/NAME/`), and start the nodes";
+                       again; stop all nodes of the cluster, delete its keys (`etcdctl del \
+                       --prefix /nuthatch/NAME/`), and start the nodes";
         self.view.problems.begin(&self.config.keys.identity(), problem.to_owned());
     }
 }

@@ -1,5 +1,6 @@
 //! The state of a member.
 
+use super::avoided::Avoided;
 use super::change::{Author, Change};
 use super::config::MemberConfig;
 use super::holding::Holding;
@@ -29,6 +30,8 @@ pub struct Member {
     /// All leases of this node, which it may replace.
     pub(super) own_leases: Vec<i64>,
     pub(super) view: View,
+    /// Nodes to which slots could not be moved.
+    pub(super) avoided: Avoided,
     /// The identity of the data in etcd, once this node has read or written it.
     pub(super) identity: Option<String>,
     pub(super) holding: Holding,
@@ -44,6 +47,8 @@ pub struct Member {
     pub(super) has_to_plan: bool,
     /// The time of the last call of `handle`.
     pub(super) last: BootTime,
+    /// When a plan may require something although nothing has changed.
+    pub(super) replan_at: Option<BootTime>,
     /// No plan is computed before this time.
     pub(super) plan_at: BootTime,
     /// No transaction is made before this time.
@@ -154,6 +159,7 @@ impl Member {
             lease: None,
             own_leases: config.previous_lease.into_iter().collect(),
             view: View::new(config.keys.clone()),
+            avoided: Avoided::default(),
             identity: None,
             holding: Holding::new(config.node.id, &config.held),
             calls: Calls::default(),
@@ -164,6 +170,7 @@ impl Member {
             has_to_read: false,
             has_to_plan: false,
             last: BootTime::default(),
+            replan_at: None,
             plan_at: BootTime::default(),
             retry_at: BootTime::default(),
             is_drained: false,

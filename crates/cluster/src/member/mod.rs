@@ -1,5 +1,6 @@
 //! A node's part in the cluster, as a state machine.
 
+mod avoided;
 mod change;
 mod config;
 mod forget;

@@ -4,7 +4,7 @@ use super::change::Change;
 use super::machine::{Member, Phase, Purpose, Stage, Transfer};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
-use crate::map::{GROUP_SLOTS, Registered, SlotState};
+use crate::map::{GROUP_SLOTS, Registered, SlotMap, SlotState};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
@@ -74,6 +74,7 @@ impl Member {
             return self.commit(now, change, Purpose::Claim);
         }
         self.has_to_plan = false;
+        self.replan_at = self.avoided.next_end(now);
         self.plan_at = now.plus(PLAN_PAUSE);
         let (Some((target, slots)), None) = (moves, &self.transfer) else { return };
         self.plan_at = now;
@@ -115,7 +116,15 @@ impl Member {
             return (claims, moves);
         }
         let mut rest = self.config.max_moving_slots;
-        for (slot, planned) in (0..).zip(map.planned()) {
+        let targets = self.planned_targets();
+        for ((slot, planned), target) in (0..).zip(map.planned()).zip(targets) {
+            if let Some(to) = target.filter(|to| *to != self.id() && own.contains(slot)) {
+                let (target, slots) = moves.get_or_insert_with(|| (to, SlotSet::new()));
+                if *target == to && rest > 0 {
+                    slots.insert(slot);
+                    rest -= 1;
+                }
+            }
             let Some(planned) = planned else { continue };
             if free.contains(slot) {
                 claims.insert(slot, planned);
@@ -123,16 +132,26 @@ impl Member {
                     own_groups.insert(slot / GROUP_SLOTS as u16);
                 }
             }
-            if planned != self.id() && own.contains(slot) {
-                let (target, slots) = moves.get_or_insert_with(|| (planned, SlotSet::new()));
-                if *target == planned && rest > 0 {
-                    slots.insert(slot);
-                    rest -= 1;
-                }
-            }
         }
         claims.retain(|slot, _| own_groups.contains(*slot / GROUP_SLOTS as u16));
         (claims, moves)
+    }
+
+    /// Returns the node that each slot may be moved to: its owner in the plan, unless slots could
+    /// not be moved there. A node that drains then moves them to the others.
+    fn planned_targets(&self) -> Vec<Option<NodeId>> {
+        let map = self.view.map();
+        let avoided: Vec<NodeId> = self.avoided.at(self.last).collect();
+        if self.node.participation == Participation::Draining {
+            let without =
+                |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);
+            return avoided.iter().fold(map.clone(), without).planned();
+        }
+        let mut targets = map.planned();
+        for target in &mut targets {
+            target.take_if(|id| avoided.contains(id));
+        }
+        targets
     }
 
     /// Takes the next step of a transfer, or ends one that is left over from before a restart.
@@ -196,10 +215,12 @@ impl Member {
         if transfer.number != number || transfer.stage != Stage::Sending {
             return;
         }
-        transfer.stage = Stage::Aborting;
         if is_complete {
             transfer.stage = Stage::Sealed;
             self.holding.seal(&transfer.slots);
+        } else {
+            transfer.stage = Stage::Aborting;
+            self.avoided.note_failure(transfer.target, self.last);
         }
     }
 
@@ -249,7 +270,9 @@ impl Member {
                 self.emit(Event::MoveOut { transfer: number, slots, target });
             }
             (Purpose::FinishMove(_), _) => {
-                self.transfer = None;
+                if let Some(transfer) = self.transfer.take() {
+                    self.avoided.note_success(transfer.target);
+                }
                 self.has_to_plan = true;
             }
             _ => {}

@@ -185,7 +185,7 @@ impl fmt::Display for SlotSet {
     }
 }
 
-/// Parses ranges with commas, as they are printed.
+/// Parses ranges with commas, in ascending order, as they are printed.
 impl FromStr for SlotSet {
     type Err = InvalidText;
 
@@ -200,12 +200,14 @@ impl FromStr for SlotSet {
         if text == "none" {
             return Ok(set);
         }
+        let mut end = 0;
         for range in text.split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let (first, last) = (slot(first)?, slot(last)?);
-            if first > last {
+            if first > last || first < end {
                 return Err(invalid());
             }
+            end = last + 1;
             (first..=last).for_each(|slot| set.insert(slot));
         }
         Ok(set)
@@ -265,7 +267,7 @@ mod tests {
         for text in ["none", "5", "0-2,63-64,16383", "0-16383"] {
             assert_eq!(text.parse::<SlotSet>().expect(text).to_string(), text);
         }
-        for text in ["", "1,", "-1", "1-", "2-1", "16384", "+1", "1 ", "1--2"] {
+        for text in ["", "1,", "-1", "1-", "2-1", "16384", "+1", "1 ", "1--2", "1,1", "3-5,4"] {
             let error = text.parse::<SlotSet>().expect_err(text).to_string();
             assert!(error.starts_with("expected slots such as 0-5,7, found"), "{error}");
         }

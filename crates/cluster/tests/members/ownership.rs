@@ -52,6 +52,30 @@ fn a_later_node_takes_its_part_with_its_items() {
     assert_eq!(world.process(3).gained.get(&Items::Dropped), None);
 }
 
+/// The planned target of the first slot was chosen again and again, so no other node got slots, and a
+/// node that drained lost its items.
+#[test]
+fn a_node_that_cannot_take_slots_does_not_stop_moves_to_others() {
+    let mut world = World::new(1);
+    world.start(5, Active);
+    world.run(SECOND * 3);
+    world.refusing = Some(NodeId::numbered(0));
+    world.start(0, Active);
+    world.start(7, Active);
+    world.run(SECOND * 30);
+    assert_eq!(world.process(7).serving.len(), 5461);
+    assert_eq!(world.process(0).serving.len(), 0);
+    world.command(5, Command::Drain);
+    world.run(SECOND * 30);
+    assert_eq!(world.process(5).drained, 1);
+    assert_eq!(world.process(7).serving.len(), SLOTS);
+    // It is tried again.
+    world.refusing = None;
+    world.run(SECOND * 60);
+    assert_eq!(counts(&world), [8192, 0, 8192]);
+    all_served(&world);
+}
+
 #[test]
 fn a_waiting_node_takes_its_part_when_it_joins() {
     let mut world = three();

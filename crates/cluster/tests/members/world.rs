@@ -71,6 +71,8 @@ pub(crate) struct World {
     pub(crate) loss: u64,
     pub(crate) max_delay: Duration,
     pub(crate) max_moving_slots: usize,
+    /// A node to which no items can be sent.
+    pub(crate) refusing: Option<NodeId>,
     /// The number of the last write of each slot.
     written: Vec<u64>,
 }
@@ -87,6 +89,7 @@ impl World {
             loss: 0,
             max_delay: Duration::from_millis(20),
             max_moving_slots: 1024,
+            refusing: None,
             written: vec![0; SLOTS],
         }
     }
@@ -311,7 +314,8 @@ impl World {
 
     /// Lets a transfer end a moment later, as a server would that has sent all items.
     fn transfer(&mut self, id: NodeId, transfer: u64, slots: SlotSet, target: NodeId) {
-        let fails = self.loss > 0 && self.random.below(4) == 0;
+        let is_refused = self.refusing == Some(target);
+        let fails = is_refused || self.loss > 0 && self.random.below(4) == 0;
         self.process_of(id).moves.insert(transfer, (slots, target));
         let input =
             if fails { Input::MoveFailed { transfer } } else { Input::MoveFinished { transfer } };

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use nuthatch_cluster::node::Participation;
+use nuthatch_cluster::node_id::NodeId;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ pub enum Drained {
     },
     /// There is no other node that takes slots, or this node has no lease.
     Impossible,
+    /// The server has stopped meanwhile.
+    Stopped,
 }
 
 impl Cluster {
@@ -38,7 +41,10 @@ impl Cluster {
             if transitions.is_drained {
                 return Drained::Complete;
             }
-            if transitions.is_stopping || !self.is_permitted() || !self.has_other_active_nodes() {
+            if transitions.is_stopping {
+                return Drained::Stopped;
+            }
+            if !self.is_permitted() || !self.has_other_active_nodes() {
                 return Drained::Impossible;
             }
             let Some(left) = until.checked_duration_since(Instant::now()) else {
@@ -50,8 +56,13 @@ impl Cluster {
     }
 
     fn has_other_active_nodes(&self) -> bool {
+        self.has_active_nodes_beside(self.id)
+    }
+
+    /// Returns whether there is an active node other than this one.
+    pub(crate) fn has_active_nodes_beside(&self, id: NodeId) -> bool {
         let map = self.map();
-        let mut others = map.nodes().iter().filter(|(id, _)| **id != self.id);
+        let mut others = map.nodes().iter().filter(|(other, _)| **other != id);
         others.any(|(_, registered)| registered.node.participation == Participation::Active)
     }
 }

@@ -403,6 +403,8 @@ impl Retry<'_> {
             DiskWait::None if self.execute_again::<T, D>(request, connection, guard) => {
                 return None;
             }
+            // The slot may have been sealed since the first attempt.
+            _ if connection.client.awaits_slot.take() => return Some(Held::Slot),
             // The items that it needs do not fit in memory together.
             DiskWait::Failed | DiskWait::None => {}
         }

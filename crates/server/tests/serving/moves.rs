@@ -271,6 +271,23 @@ fn the_longest_values_move_too() {
     assert!(nodes.ask(0, "CLUSTER INFO").contains("cluster_left_out_items:0"));
 }
 
+/// The items that one step finds were one request, which was longer than a value may be.
+#[test]
+fn many_long_values_move() {
+    let mut nodes = Nodes::start(1);
+    let mut client = nodes.client(0);
+    for number in 0..60 {
+        let reply = client.ask(&format!("SETRANGE key{number} 99999 v"));
+        assert_eq!(reply, ":100000");
+    }
+    nodes.add();
+    assert_eq!(nodes.ask(1, &format!("CONFIG SET proto-max-bulk-len {}", 1 << 20)), "+OK");
+    nodes.command(0, Command::Drain);
+    nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
+    assert_eq!(nodes.ask(1, "DBSIZE"), ":60");
+    assert!(nodes.ask(0, "CLUSTER INFO").contains("cluster_moves_failed:0"));
+}
+
 #[test]
 fn an_item_that_is_too_long_for_the_target_is_counted() {
     let mut nodes = Nodes::start(1);

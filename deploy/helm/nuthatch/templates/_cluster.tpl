@@ -34,7 +34,7 @@
 {{- fail (printf
     (print
     "cache.cluster.nodeUser: expected a user of %s as which nodes log in to each other, found "
-    "none; add one to that file, such as: user node on #SHA256 -@all +cluster")
+    "none; add one to that file, such as: user node on #SHA256 -@all +cluster|transfer")
     $cache.auth.usersKey) }}
 {{- end }}
 {{- if and $cache.cluster.nodeUser (not $hasUsers) }}

@@ -21,7 +21,7 @@ const MAX_FAILURES: u32 = 20;
 const STALL: Duration = Duration::from_secs(30);
 
 /// The message.
-const STALLED: &str = "no slot has moved for 30 seconds; nuthatch cluster status names problems";
+const STALLED: &str = "no slot has moved for 30 seconds; the node that sends the slots logs why";
 
 /// Follows slots that move.
 pub(super) struct Following<'a> {

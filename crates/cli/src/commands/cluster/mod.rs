@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `status.rs`, `change.rs`, `rebalance.rs`, `forget.rs` | the commands |
-//! | `connect_args.rs`, `connection.rs`, `reply.rs`, `tls.rs` | connections to nodes |
+//! | `connect_args.rs`, `connection.rs`, `reply.rs` | connections to nodes |
 //! | `state.rs`, `node_report.rs` | the cluster as one node knows it, and what each node reports |
 //! | `moves.rs`, `following.rs` | the plan, and its progress |
 //! | `confirmation.rs` | the question before a change |

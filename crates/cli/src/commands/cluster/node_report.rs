@@ -3,11 +3,12 @@
 use super::connect_args::Connector;
 use super::state::ClusterState;
 use nuthatch_cluster::node::Node;
+use nuthatch_cluster::slot::SLOTS;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Maximum nodes that are asked at a time.
+/// Maximum nodes queried at a time.
 const MAX_THREADS: usize = 16;
 
 /// What a node reports of itself.
@@ -46,7 +47,9 @@ pub(super) fn reports(state: &ClusterState, connector: &Connector) -> Vec<Report
         }
     });
     let reports = reports.into_inner().unwrap_or_default().into_iter();
-    reports.map(|report| report.unwrap_or_else(|| Err("it was not asked".to_owned()))).collect()
+    reports
+        .map(|report| report.unwrap_or_else(|| Err("the node was not queried".to_owned())))
+        .collect()
 }
 
 fn report(node: &Node, connector: &Connector) -> Reported {
@@ -71,9 +74,12 @@ fn parse(info: &str, size: &str) -> Reported {
     };
     let invalid = |name: &str| format!("{name}: expected a number, found another text");
     let served = field("cluster_slots_served")?;
+    let served = served.parse().ok().filter(|served| *served <= SLOTS);
     Ok(NodeReport {
         is_permitted: field("cluster_permitted")? == "1",
-        served: served.parse().map_err(|_| invalid("cluster_slots_served"))?,
+        served: served.ok_or_else(|| {
+            format!("cluster_slots_served: expected a number up to {SLOTS}, found another text")
+        })?,
         items: size.parse().map_err(|_| invalid("DBSIZE"))?,
     })
 }

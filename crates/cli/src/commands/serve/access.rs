@@ -147,9 +147,10 @@ pub(crate) fn check_exposure(
 pub(crate) fn warnings(loaded: &LoadedSettings) -> Vec<String> {
     let settings = &loaded.settings;
     let Settings { password_file, users, tls_key, admin_token_file, .. } = settings;
-    let Settings { etcd_key, etcd_password_file, .. } = settings;
-    let secret = [password_file, users, tls_key, admin_token_file, etcd_key, etcd_password_file];
-    let secret = secret.into_iter().flatten();
+    let Settings { etcd_key, etcd_password_file, node_password_file, .. } = settings;
+    let secret = [password_file, users, tls_key, admin_token_file];
+    let of_cluster = [etcd_key, etcd_password_file, node_password_file];
+    let secret = secret.into_iter().chain(of_cluster).flatten();
     let mut secret: Vec<_> = secret.map(PathBuf::as_path).collect();
     let has_password = ["password", "etcd-password"].iter().any(|name| loaded.is_from_file(name));
     let file = loaded.file.as_deref().filter(|_| has_password);

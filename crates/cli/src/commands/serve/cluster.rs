@@ -24,6 +24,9 @@ use tracing::{info, warn};
 
 const LOG: &str = "nuthatch::cluster";
 
+const CANNOT_MOVE: &str = "the slots cannot move: no other node is active, or this node has no \
+                           lease; their items are lost";
+
 /// The pause between two looks at the permit, for the log.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -260,16 +263,17 @@ impl ClusterDrain {
     /// Moves all slots to other nodes, as far as they can take them in time. Clients are served
     /// meanwhile.
     pub(super) fn run(&self) {
-        if self.max_time.is_zero() || !self.cluster.is_permitted() {
+        if self.max_time.is_zero() {
             return;
         }
         let slots = self.cluster.served_slots();
         info!(target: LOG, slots, "moving the slots of this node to others before it stops");
         self.member.command(Command::Drain);
         match self.cluster.wait_until_drained(Instant::now() + self.max_time) {
+            Drained::Stopped => {}
             Drained::Complete => info!(target: LOG, "all slots have moved to other nodes"),
             Drained::Impossible => {
-                warn!(target: LOG, "no other node can take the slots, so their items are lost");
+                warn!(target: LOG, "{CANNOT_MOVE}");
             }
             Drained::Late { slots } => warn!(
                 target: LOG,

@@ -24,8 +24,10 @@ pub(super) struct Batches<'a> {
     /// The maximum length of an argument that the target accepts, and of a value.
     max_len: usize,
     unanswered: usize,
-    /// When the bytes that were sent may have been sent, by the maximum rate.
-    paid_until: Instant,
+    /// Whether the maximum rate does not apply: clients wait.
+    is_urgent: bool,
+    /// The time before which the maximum rate permits no further bytes.
+    next_send_at: Instant,
 }
 
 impl<'a> Batches<'a> {
@@ -39,7 +41,8 @@ impl<'a> Batches<'a> {
             records: 0,
             max_len: usize::MAX,
             unanswered: 0,
-            paid_until: Instant::now(),
+            is_urgent: false,
+            next_send_at: Instant::now(),
         }
     }
 
@@ -51,6 +54,16 @@ impl<'a> Batches<'a> {
     /// Sets the maximum length of an argument that the target accepts, and of a value.
     pub(super) fn set_max_len(&mut self, max_len: usize) {
         self.max_len = max_len;
+    }
+
+    /// Sets whether the maximum rate does not apply, since clients wait.
+    pub(super) fn set_urgent(&mut self, is_urgent: bool) {
+        self.is_urgent = is_urgent;
+    }
+
+    /// Returns the bytes of the records that were not sent yet.
+    pub(super) fn len(&self) -> usize {
+        self.frame.len()
     }
 
     /// Adds a record. An item that is too long for the target is left out.
@@ -91,22 +104,22 @@ impl<'a> Batches<'a> {
         self.frame.clear();
         self.frame.shrink_to(2 * FRAME_LEN);
         self.records = 0;
-        if self.pay(len, pause) { Ok(()) } else { Err(CallError::Cancelled) }
+        if self.throttle(len, pause) { Ok(()) } else { Err(CallError::Cancelled) }
     }
 
     /// Waits until bytes that were sent do not exceed the rate.
-    fn pay(&mut self, len: usize, pause: &dyn Fn(Instant) -> bool) -> bool {
+    fn throttle(&mut self, len: usize, pause: &dyn Fn(Instant) -> bool) -> bool {
         let rate = self.cluster.access().bytes_per_s;
-        if rate == 0 {
+        if rate == 0 || self.is_urgent {
             return pause(Instant::now());
         }
         let now = Instant::now();
         let cost = Duration::from_secs_f64(len as f64 / rate as f64);
-        self.paid_until = self.paid_until.max(now) + cost;
-        if self.paid_until < now + BURST {
+        self.next_send_at = self.next_send_at.max(now) + cost;
+        if self.next_send_at < now + BURST {
             return pause(now);
         }
-        pause(self.paid_until)
+        pause(self.next_send_at)
     }
 
     /// Sends the rest, and waits for the replies to all frames.

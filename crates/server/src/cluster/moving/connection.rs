@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum time for a reply.
-const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause between two looks at whether a reply is still wanted.
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(3);
+/// The pause between two checks whether a reply is still wanted.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The maximum length of a reply. Those to requests of nodes are short.
 const MAX_REPLY_LEN: usize = 4096;
 
@@ -75,7 +75,7 @@ impl Connection {
     ) -> Result<Self, CallError> {
         let stream = connect(endpoint)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LOOK_INTERVAL))?;
+        stream.set_read_timeout(Some(POLL_INTERVAL))?;
         stream.set_write_timeout(Some(SEND_TIMEOUT))?;
         let stream: Box<dyn Stream> = match &access.tls {
             None => Box::new(stream),
@@ -148,14 +148,16 @@ impl Connection {
         match self.stream.read(&mut buffer) {
             Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
             Ok(len) => self.received.extend_from_slice(&buffer[..len]),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                if Instant::now() >= until {
-                    let text = format!("expected a reply within {REPLY_TIMEOUT:?}, found none");
-                    return Err(io::Error::new(ErrorKind::TimedOut, text).into());
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) => {}
             Err(error) => return Err(error.into()),
+        }
+        if Instant::now() >= until {
+            let text = format!("expected a reply within {REPLY_TIMEOUT:?}, found none");
+            return Err(io::Error::new(ErrorKind::TimedOut, text).into());
         }
         if is_wanted() { Ok(()) } else { Err(CallError::Cancelled) }
     }

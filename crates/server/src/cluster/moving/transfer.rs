@@ -23,11 +23,14 @@ use std::time::{Duration, Instant};
 const STEP: usize = 256;
 /// Recorded keys that are sent together, while items are still being sent.
 const CHANGES_TO_SEND: usize = 4096;
-/// The slots are sealed when this few keys were changed since the last look, or after this many
-/// looks.
+/// The slots are sealed when a round sends this few changed keys and bytes, or after this many
+/// rounds.
 const CHANGES_TO_SEAL: usize = 256;
-const MAX_LOOKS: usize = 16;
-/// The pause before a request to begin is repeated, and how long it is.
+const BYTES_TO_SEAL: usize = 4 << 20;
+const MAX_ROUNDS: usize = 32;
+/// How long slots are sealed until their items are at the target. Their requests wait meanwhile.
+const MAX_SEALED_TIME: Duration = Duration::from_millis(1500);
+/// The pause between attempts to begin, and the maximum time of all attempts.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 const MAX_BEGIN_TIME: Duration = Duration::from_mins(1);
 
@@ -80,21 +83,41 @@ impl<'c> Transfer<'c> {
             self.begin(&mut batches, slots, &pause)?;
             self.record_changes(outgoing)?;
             self.send_items(&mut batches, slots, &pause)?;
-            for _ in 0..MAX_LOOKS {
-                if cluster.changes.len() <= CHANGES_TO_SEAL {
-                    break;
-                }
-                self.send_changes(&mut batches, &pause)?;
-            }
+            self.catch_up(&mut batches, &pause)?;
             self.seal(outgoing)?;
-            self.send_changes(&mut batches, &pause)?;
-            batches.call(("COMPLETE", ""), &pause)?;
+            let sealed_until = Instant::now() + MAX_SEALED_TIME;
+            let in_time = |until| Instant::now() < sealed_until && pause(until);
+            let ended = self.send_changes(&mut batches, &in_time);
+            let ended = ended.and_then(|_| Ok(batches.call(("COMPLETE", ""), &in_time)?));
+            if let (Err(Stopped::Cancelled), true) = (&ended, pause(Instant::now())) {
+                let text = "the last changes were not sent within 1.5 s, for which clients wait";
+                return Err(Stopped::Failed(text.to_owned()));
+            }
+            ended?;
+            batches.set_urgent(false);
             if cluster.flushes.load(Ordering::SeqCst) == flushes {
                 return Ok(());
             }
             // The items at the target were removed here meanwhile.
             cluster.resume(*transfer);
         }
+    }
+
+    /// Sends the keys that are changed meanwhile, until they are few.
+    fn catch_up(
+        &mut self,
+        batches: &mut Batches<'_>,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        batches.set_urgent(true);
+        for _ in 0..MAX_ROUNDS {
+            let keys = self.cluster.changes.len();
+            let bytes = self.send_changes(batches, pause)?;
+            if keys <= CHANGES_TO_SEAL && bytes <= BYTES_TO_SEAL {
+                break;
+            }
+        }
+        Ok(batches.finish(pause)?)
     }
 
     /// Waits until the items of the slots have been dropped, if another node has served them.
@@ -178,20 +201,29 @@ impl<'c> Transfer<'c> {
     ) -> Result<(), Stopped> {
         let (mut cursor, mut buffer) = (0, Vec::new());
         loop {
+            // Keys of a step whose items do not fit in the frame.
+            let mut later: Vec<Box<[u8]>> = Vec::new();
             let guard = self.session.guard_without_freeing();
             cursor = guard.scan_in_memory(cursor, STEP, |item| {
-                if slots.contains(slot_of(item.key())) {
+                if !slots.contains(slot_of(item.key())) {
+                } else if batches.is_full() {
+                    later.push(item.key().into());
+                } else {
                     add(self.compression, batches, item, &mut buffer);
                 }
             });
             drop(guard);
+            self.send_keys(later, batches, pause)?;
             if batches.is_full() {
                 batches.send(pause)?;
             } else if !pause(Instant::now()) {
                 return Err(Stopped::Cancelled);
             }
             if self.cluster.changes.len() >= CHANGES_TO_SEND {
+                // Clients wait if there are too many.
+                batches.set_urgent(true);
                 self.send_changes(batches, pause)?;
+                batches.set_urgent(false);
             }
             if cursor == 0 {
                 return Ok(());
@@ -199,31 +231,43 @@ impl<'c> Transfer<'c> {
         }
     }
 
-    /// Sends the keys that were changed so far.
+    /// Sends the keys that were changed so far. Returns the bytes of their records.
     fn send_changes(
         &mut self,
         batches: &mut Batches<'_>,
         pause: &dyn Fn(Instant) -> bool,
-    ) -> Result<(), Stopped> {
+    ) -> Result<usize, Stopped> {
         let (keys, is_awaited) = self.cluster.changes.take();
         if is_awaited {
             self.cluster.resume_requests();
         }
         // A request that has recorded a key may not have changed it yet.
         self.session.wait_for_guards_of_others();
-        let mut buffer = Vec::new();
+        self.send_keys(keys, batches, pause)
+    }
+
+    /// Sends the items of keys, or that they have none. Returns the bytes of their records.
+    fn send_keys(
+        &mut self,
+        keys: impl IntoIterator<Item = Box<[u8]>>,
+        batches: &mut Batches<'_>,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<usize, Stopped> {
+        let (mut bytes, mut buffer) = (0, Vec::new());
         for key in keys {
+            let before = batches.len();
             let guard = self.session.guard_without_freeing();
             match guard.peek(&key) {
                 Some(item) => add(self.compression, batches, &item, &mut buffer),
                 None => batches.add(&Record::Removal { key: &key }),
             }
             drop(guard);
+            bytes += batches.len() - before;
             if batches.is_full() {
                 batches.send(pause)?;
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Stops to execute requests for the slots, and waits until none is in progress.

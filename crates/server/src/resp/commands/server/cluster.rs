@@ -32,7 +32,8 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
         name: "cluster|transfer",
         arity: -5,
         keys: Keys::NONE,
-        flags: Flags::WRITES,
+        // Not in the group @write: it stores items of any key.
+        flags: Flags::READS,
         run: transfer,
     },
     part("cluster|members", 2, members),

@@ -4,6 +4,8 @@ use crate::resp::commands::{Call, Failure, Result};
 use nuthatch_cluster::member::Command;
 use nuthatch_cluster::node_id::NodeId;
 
+const LAST_NODE: Failure =
+    Failure::reply("ERR expected another active node that takes the slots, found none");
 const NOT_JOINED: Failure =
     Failure::reply("ERR the server has just started, and is no node of its cluster yet; try again");
 
@@ -35,6 +37,7 @@ pub(crate) fn forget(call: &mut Call<'_>) -> Result {
     let text = String::from_utf8_lossy(call.args.get(2));
     let cluster = call.cluster()?;
     match text.parse::<NodeId>().ok().filter(|id| cluster.knows(*id)) {
+        Some(id) if !cluster.has_active_nodes_beside(id) => Err(LAST_NODE),
         Some(id) => request(call, Command::Forget(id)),
         None => Err(Failure::Reply(format!("ERR Unknown node {text}").into())),
     }
