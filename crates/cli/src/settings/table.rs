@@ -331,7 +331,7 @@ settings! {
         cluster_drain_ms: u64 = Count(0, 86_400_000) {
             value_name: "MS",
             default: "20000",
-            help: "Maximum milliseconds to move the slots of a node to others, after SIGTERM or SIGINT",
+            help: "Maximum milliseconds to move slots to other nodes after SIGTERM or SIGINT",
             more: "The node serves its clients meanwhile; then --drain-ms begins. Items of slots \
                    that have not moved by then are lost. 0 moves none. A second signal ends the \
                    server at once.",

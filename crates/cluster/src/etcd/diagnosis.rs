@@ -46,8 +46,8 @@ impl Error for OtherCluster {}
 pub(super) fn diagnose(status: &Status, security: Security) -> Diagnosis {
     if let Some(error) = status.source() {
         if error.is::<OtherCluster>() {
-            let advice = "name endpoints of one cluster of etcd only; if etcd is new, stop all nodes \
-                          of the cluster and then start them";
+            let advice = "name endpoints of one cluster of etcd only; if etcd is new, stop all \
+                          nodes of the cluster and then start them";
             return Diagnosis::new(ProblemKind::OtherCluster, error, advice);
         }
         return transport::diagnose(error, security);

@@ -52,8 +52,8 @@ fn a_later_node_takes_its_part_with_its_items() {
     assert_eq!(world.process(3).gained.get(&Items::Dropped), None);
 }
 
-/// The planned target of the first slot was chosen again and again, so no other node got slots, and a
-/// node that drained lost its items.
+/// The planned target of the first slot was chosen again and again, so no other node got slots, and
+/// a node that drained lost its items.
 #[test]
 fn a_node_that_cannot_take_slots_does_not_stop_moves_to_others() {
     let mut world = World::new(1);
