@@ -1,6 +1,7 @@
 //! Describes in one line why a server could not be reached.
 
 use h2::Reason;
+use nuthatch_listen::tls::{causes, client_alert};
 use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -8,20 +9,6 @@ use tonic::ConnectError;
 
 /// The first words of the message for a lost connection.
 pub(crate) const LOST: &str = "the connection was lost";
-
-/// Returns the chain of an error and its causes. An error within an [`io::Error`] is part of it.
-fn causes<'e>(
-    error: &'e (dyn StdError + 'static),
-) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| next(*error))
-}
-
-fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 'static)> {
-    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(within) => Some(within),
-        None => error.source(),
-    }
-}
 
 /// Returns the TLS failure among the causes of an error.
 pub(crate) fn tls_failure<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e TlsFailure> {
@@ -67,27 +54,6 @@ pub(crate) fn reason(error: &(dyn StdError + 'static)) -> String {
     let summary = if is_unconnected(error) { "could not connect" } else { LOST };
     let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
     format!("{summary}: {}", cause.replace(['\r', '\n'], " "))
-}
-
-/// Alerts that a server sends if it refuses the certificate of a client, or requires one.
-const CLIENT_ALERTS: [AlertDescription; 6] = [
-    AlertDescription::CertificateRequired,
-    AlertDescription::UnknownCA,
-    AlertDescription::BadCertificate,
-    AlertDescription::CertificateUnknown,
-    AlertDescription::CertificateExpired,
-    AlertDescription::DecryptError,
-];
-
-/// Returns the alert with which a server ended an established connection.
-///
-/// With TLS 1.3 the server checks the client's certificate after the client has finished its part
-/// of the handshake. So the alert arrives during HTTP/2, which keeps only the text of the error.
-fn client_alert(error: &(dyn StdError + 'static)) -> Option<AlertDescription> {
-    let text = error.to_string();
-    CLIENT_ALERTS
-        .into_iter()
-        .find(|alert| text.ends_with(&TlsFailure::AlertReceived(*alert).to_string()))
 }
 
 /// Returns whether the client could not parse a frame of the server.

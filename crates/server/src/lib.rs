@@ -21,6 +21,7 @@ mod number;
 mod output;
 pub mod pmc;
 mod protocol;
+mod report_field;
 pub mod resp;
 mod serve;
 mod span;

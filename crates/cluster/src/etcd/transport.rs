@@ -2,20 +2,11 @@
 
 use super::problem::{Diagnosis, ProblemKind};
 use super::tls::Security;
+use nuthatch_listen::tls::{CLIENT_ALERTS, causes, client_alert};
 use rustls::{AlertDescription, CertificateError, Error as TlsFailure};
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use tonic::ConnectError;
-
-/// Alerts of a server that refuses the certificate of a client, or requires one.
-const CLIENT_ALERTS: [AlertDescription; 6] = [
-    AlertDescription::CertificateRequired,
-    AlertDescription::UnknownCA,
-    AlertDescription::BadCertificate,
-    AlertDescription::CertificateUnknown,
-    AlertDescription::CertificateExpired,
-    AlertDescription::DecryptError,
-];
 
 const CHECK_TLS: &str =
     "check that etcd has TLS at this endpoint; if not, begin the URL with etcd://";
@@ -63,18 +54,6 @@ pub(super) fn diagnose(error: &(dyn Error + 'static), security: Security) -> Dia
     Diagnosis::new(ProblemKind::Disconnected, found, advice)
 }
 
-/// Returns an error and its causes. An error within an [`io::Error`] is one of them.
-fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| cause(*error))
-}
-
-fn cause<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(within) => Some(within),
-        None => error.source(),
-    }
-}
-
 /// Returns whether the peer has ended the connection.
 fn is_cut(error: &(dyn Error + 'static)) -> bool {
     let error: Option<&io::Error> = error.downcast_ref();
@@ -84,15 +63,6 @@ fn is_cut(error: &(dyn Error + 'static)) -> bool {
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
         )
     })
-}
-
-/// Returns the alert with which a server has ended a connection after the handshake: with TLS 1.3
-/// it checks the certificate of the client last. HTTP/2 keeps only the text of the error.
-fn client_alert(error: &(dyn Error + 'static)) -> Option<AlertDescription> {
-    let text = error.to_string();
-    let is_it =
-        |alert: &AlertDescription| text.ends_with(&TlsFailure::AlertReceived(*alert).to_string());
-    CLIENT_ALERTS.into_iter().find(is_it)
 }
 
 fn tls(failure: &TlsFailure) -> Diagnosis {

@@ -3,13 +3,15 @@
 //! Counters start with the server; `CONFIG RESETSTAT` does not reset them. A test compares them
 //! with the table in docs/operations.md.
 
-use crate::cluster::{CLUSTER_FIELDS, ClusterField};
+use crate::cluster::CLUSTER_FIELDS;
 use crate::compression::SavedByDictionary;
+use crate::report_field::ReportField;
 use crate::state::{DISK_FIELDS, SNAPSHOT_FIELDS, Server, SnapshotField, Totals, bucket_end_ns};
 use crate::warm_restart::RestoreProgress;
 use nuthatch_cache::Stats;
 use nuthatch_listen::tls::write_expiry;
 use nuthatch_listen::{MetricsFormat, MetricsText, write_process};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// Buckets of commands end at powers of two from 128 ns to 8.6 s, those of event-loop iterations
@@ -132,13 +134,15 @@ fn restore(text: &mut MetricsText, server: &Server) {
 
 fn disk(text: &mut MetricsText, server: &Server) {
     let Some(report) = server.disk_report() else { return };
-    for field in DISK_FIELDS {
-        let mut family = if field.is_counter {
-            text.counter(field.metric, field.help)
-        } else {
-            text.gauge(field.metric, field.help)
-        };
-        family.sample(&[], (field.value)(&report));
+    report_fields(text, DISK_FIELDS, &report);
+}
+
+/// Adds the fields of a report, which have no labels.
+fn report_fields<R, V: Display>(text: &mut MetricsText, fields: &[ReportField<R, V>], report: &R) {
+    for ReportField { metric, is_counter, help, value, .. } in fields {
+        let mut family =
+            if *is_counter { text.counter(metric, help) } else { text.gauge(metric, help) };
+        family.sample(&[], value(report));
     }
 }
 
@@ -157,11 +161,7 @@ fn snapshots(text: &mut MetricsText, server: &Server) {
 fn cluster(text: &mut MetricsText, server: &Server, totals: &Totals) {
     let Some(cluster) = &server.cluster else { return };
     let report = cluster.report();
-    for ClusterField { metric, is_counter, help, value, .. } in CLUSTER_FIELDS {
-        let mut family =
-            if *is_counter { text.counter(metric, help) } else { text.gauge(metric, help) };
-        family.sample(&[], value(&report));
-    }
+    report_fields(text, CLUSTER_FIELDS, &report);
     let help = "Requests that were refused, by kind: a slot of another node (moved), several slots \
                 (crossslot), no lease, or a slot that no node serves (clusterdown).";
     let mut refused = text.counter("nuthatch_cluster_refused_requests", help);

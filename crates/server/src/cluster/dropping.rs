@@ -1,12 +1,12 @@
 //! Removes the items of slots that another node has served since this one did.
 
 use super::Cluster;
+use super::slot_thread::SlotThread;
 use nuthatch_cache::Session;
 use nuthatch_cluster::slot::{SlotSet, slot_of};
 use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The maximum pause without anything to do.
@@ -15,51 +15,18 @@ const MAX_PAUSE: Duration = Duration::from_hours(1);
 /// Items that are examined under one epoch guard.
 const STEP: usize = 1024;
 
-/// The thread that drops items. Dropping it ends the thread.
-#[derive(Debug)]
-pub(crate) struct Dropper {
-    cluster: Arc<Cluster>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Dropper {
-    /// Starts the thread.
+impl Cluster {
+    /// Starts the thread that drops items.
     ///
     /// # Errors
     ///
     /// Fails if the thread cannot be started, or if no session of the cache is free.
-    pub(crate) fn start(cluster: Arc<Cluster>) -> io::Result<Self> {
-        let (opened, is_opened) = mpsc::channel();
-        let shared = Arc::clone(&cluster);
-        let thread = thread::Builder::new().name("nuthatch-slots".into()).spawn(move || {
-            match shared.cache.session() {
-                Ok(mut session) => {
-                    let _ = opened.send(Ok(()));
-                    shared.drop_items(&mut session);
-                }
-                Err(error) => {
-                    let _ = opened.send(Err(io::Error::other(error)));
-                }
-            }
-        })?;
-        let dropper = Self { cluster, thread: Some(thread) };
-        is_opened.recv().map_err(|_| io::Error::other("a thread did not start"))??;
-        Ok(dropper)
+    pub(crate) fn start_dropping(cluster: Arc<Self>) -> io::Result<SlotThread> {
+        SlotThread::start(cluster, "nuthatch-slots", |cluster, mut session| {
+            cluster.drop_items(&mut session);
+        })
     }
-}
 
-impl Drop for Dropper {
-    fn drop(&mut self) {
-        self.cluster.transitions().is_stopping = true;
-        self.cluster.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A panic has stopped the program already: see `Running::wait`.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Cluster {
     /// Drops the items of stale slots, until the server stops.
     fn drop_items(&self, session: &mut Session<'_>) {
         while let Some(slots) = self.next_stale() {

@@ -12,6 +12,7 @@
 //! | `transitions.rs` | slots that are not served yet, or not any more |
 //! | `awaited.rs` | slots whose requests wait for a limited time |
 //! | `draining.rs` | waits until the node has no slots any more |
+//! | `slot_thread.rs` | a thread of the cluster that uses the cache |
 //! | `dropping.rs` | removes the items of slots that another node has served |
 //! | `moving/` | sends the items of slots to another node |
 //! | `move_counters.rs`, `move_reports.rs` | what was moved, and how transfers ended |
@@ -42,21 +43,21 @@ mod receiving;
 mod refusal;
 mod report;
 mod shared_slots;
+mod slot_thread;
 mod transitions;
 
 pub(crate) use batch_permit::BatchPermit;
 pub(crate) use coverage::{Coverage, NodeSlots};
 pub use draining::Drained;
-pub(crate) use dropping::Dropper;
 pub(crate) use frame::{Record, records, write_of};
 pub(crate) use members::MemberRow;
 pub use move_reports::MoveReport;
-pub(crate) use moving::Mover;
 pub use moving::NodeAccess;
 pub(crate) use receiving::TransferRefusal;
 pub use refusal::Admission;
 pub(crate) use refusal::Refusal;
-pub(crate) use report::{CLUSTER_FIELDS, ClusterField};
+pub(crate) use report::CLUSTER_FIELDS;
+pub(crate) use slot_thread::SlotThread;
 
 use changes::Changes;
 use move_counters::MoveCounters;

@@ -3,6 +3,7 @@
 use super::Cluster;
 use super::coverage::{Coverage, NodeSlots};
 use super::move_counters::MoveProgress;
+use crate::report_field::{ReportField, counter, gauge};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,36 +23,8 @@ pub(crate) struct ClusterReport {
     pub(crate) moves: MoveProgress,
 }
 
-/// A field of the report.
-pub(crate) struct ClusterField {
-    /// Its name in `INFO` and `CLUSTER INFO`.
-    pub(crate) info: &'static str,
-    /// Its name in `/metrics`, without `_total`.
-    pub(crate) metric: &'static str,
-    /// Whether it only grows.
-    pub(crate) is_counter: bool,
-    pub(crate) help: &'static str,
-    pub(crate) value: fn(&ClusterReport) -> f64,
-}
-
-const fn gauge(
-    (info, metric): (&'static str, &'static str),
-    help: &'static str,
-    value: fn(&ClusterReport) -> f64,
-) -> ClusterField {
-    ClusterField { info, metric, is_counter: false, help, value }
-}
-
-const fn counter(
-    (info, metric): (&'static str, &'static str),
-    help: &'static str,
-    value: fn(&ClusterReport) -> f64,
-) -> ClusterField {
-    ClusterField { info, metric, is_counter: true, help, value }
-}
-
 /// All fields.
-pub(crate) const CLUSTER_FIELDS: &[ClusterField] = &[
+pub(crate) const CLUSTER_FIELDS: &[ReportField<ClusterReport, f64>] = &[
     gauge(
         ("cluster_permitted", "nuthatch_cluster_permitted"),
         "1 while the node has a lease in etcd and may serve its slots, otherwise 0.",

@@ -88,6 +88,11 @@ impl Transitions {
         }
     }
 
+    /// Returns a transfer to another node, unless it is not wanted any more.
+    pub(super) fn wanted(&mut self, transfer: u64) -> Option<&mut Outgoing> {
+        self.outgoing.as_mut().filter(|outgoing| outgoing.transfer == transfer)
+    }
+
     /// Lets the items of slots be dropped, if there may be some.
     pub(super) fn drop_items_of(&mut self, slots: &SlotSet) {
         self.stale.add(&slots.common(&self.dirty));

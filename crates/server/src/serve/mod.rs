@@ -5,7 +5,7 @@ mod redis_settings;
 
 pub use heartbeat::Heartbeat;
 
-use crate::cluster::{Dropper, Mover};
+use crate::cluster::{Cluster, SlotThread};
 use crate::compression::TrainingThread;
 use crate::log;
 use crate::net::listener::{Bound, Listener, Listening, listen};
@@ -102,7 +102,7 @@ pub struct Running {
     /// Trains dictionaries for the values.
     training: Option<TrainingThread>,
     /// Drops items of slots of a cluster, and moves slots to other nodes.
-    slots: Option<(Dropper, Mover)>,
+    slots: Vec<SlotThread>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -261,7 +261,7 @@ impl Running {
             files,
             restorer,
             training: None,
-            slots: None,
+            slots: Vec::new(),
             _prefill: prefill,
         };
         running.start_training()?;
@@ -297,8 +297,8 @@ impl Running {
                 common.wake();
             }
         });
-        let dropper = Dropper::start(Arc::clone(cluster))?;
-        self.slots = Some((dropper, Mover::start(Arc::clone(cluster), Arc::clone(compression))?));
+        self.slots.push(Cluster::start_dropping(Arc::clone(cluster))?);
+        self.slots.push(Cluster::start_moving(Arc::clone(cluster), Arc::clone(compression))?);
         Ok(())
     }
 
@@ -399,7 +399,7 @@ impl Running {
         }
         // They have sessions of the cache, which a dump must not meet.
         self.training = None;
-        self.slots = None;
+        self.slots.clear();
         // Also if no worker thread could be started: the items of the last run are kept.
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {

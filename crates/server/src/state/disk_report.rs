@@ -1,6 +1,7 @@
 //! What `INFO` and `/metrics` report about the disk tier.
 
 use super::server::Server;
+use crate::report_field::{ReportField, counter, gauge};
 use nuthatch_cache::Stats;
 use nuthatch_tiered::DiskStats;
 
@@ -10,36 +11,8 @@ pub(crate) struct DiskReport {
     disk: DiskStats,
 }
 
-/// A field of the report.
-pub(crate) struct DiskField {
-    /// Its name in `INFO`.
-    pub(crate) info: &'static str,
-    /// Its name in `/metrics`, without `_total`.
-    pub(crate) metric: &'static str,
-    /// Whether it only grows.
-    pub(crate) is_counter: bool,
-    pub(crate) help: &'static str,
-    pub(crate) value: fn(&DiskReport) -> u64,
-}
-
-const fn gauge(
-    (info, metric): (&'static str, &'static str),
-    help: &'static str,
-    value: fn(&DiskReport) -> u64,
-) -> DiskField {
-    DiskField { info, metric, is_counter: false, help, value }
-}
-
-const fn counter(
-    (info, metric): (&'static str, &'static str),
-    help: &'static str,
-    value: fn(&DiskReport) -> u64,
-) -> DiskField {
-    DiskField { info, metric, is_counter: true, help, value }
-}
-
 /// All fields.
-pub(crate) const DISK_FIELDS: &[DiskField] = &[
+pub(crate) const DISK_FIELDS: &[ReportField<DiskReport, u64>] = &[
     gauge(("disk_bytes", "nuthatch_disk_bytes"), "Bytes of all files on disk.", |r| r.disk.bytes),
     gauge(
         ("disk_limit_bytes", "nuthatch_disk_limit_bytes"),

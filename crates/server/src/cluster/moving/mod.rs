@@ -15,70 +15,33 @@ pub use connection::NodeAccess;
 
 use super::Cluster;
 use super::move_reports::MoveReport;
+use super::slot_thread::SlotThread;
 use super::transitions::Outgoing;
 use crate::compression::Compression;
 use crate::log;
-use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use transfer::{Stopped, Transfer};
 
 /// The pause after a transfer that failed: the next one would fail as well.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// The thread that moves slots. Dropping it ends the thread.
-pub(crate) struct Mover {
-    cluster: Arc<Cluster>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Mover {
-    /// Starts the thread.
+impl Cluster {
+    /// Starts the thread that moves slots.
     ///
     /// # Errors
     ///
     /// Fails if the thread cannot be started, or if no session of the cache is free.
-    pub(crate) fn start(cluster: Arc<Cluster>, compression: Arc<Compression>) -> io::Result<Self> {
-        let (opened, is_opened) = mpsc::channel();
-        let shared = Arc::clone(&cluster);
-        let thread = thread::Builder::new().name("nuthatch-moves".into()).spawn(move || {
-            match shared.cache.session() {
-                Ok(session) => {
-                    let _ = opened.send(Ok(()));
-                    let mut transfer = Transfer::new(&shared, &compression, session);
-                    shared.move_slots(&mut transfer);
-                }
-                Err(error) => {
-                    let _ = opened.send(Err(io::Error::other(error)));
-                }
-            }
-        })?;
-        let mover = Self { cluster, thread: Some(thread) };
-        is_opened.recv().map_err(|_| io::Error::other("a thread did not start"))??;
-        Ok(mover)
+    pub(crate) fn start_moving(
+        cluster: Arc<Self>,
+        compression: Arc<Compression>,
+    ) -> io::Result<SlotThread> {
+        SlotThread::start(cluster, "nuthatch-moves", move |cluster, session| {
+            cluster.move_slots(&mut Transfer::new(cluster, &compression, session));
+        })
     }
-}
 
-impl fmt::Debug for Mover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mover").finish_non_exhaustive()
-    }
-}
-
-impl Drop for Mover {
-    fn drop(&mut self) {
-        self.cluster.transitions().is_stopping = true;
-        self.cluster.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A panic has stopped the program already: see `Running::wait`.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Cluster {
     /// Executes one transfer after the other, until the server stops.
     fn move_slots(&self, transfer: &mut Transfer<'_>) {
         while let Some(outgoing) = self.next_transfer() {
@@ -122,13 +85,11 @@ impl Cluster {
     /// Serves the slots of a transfer again that has failed.
     fn resume(&self, transfer: u64) {
         let mut transitions = self.transitions();
-        let Some(outgoing) = &mut transitions.outgoing else { return };
-        if outgoing.transfer == transfer {
-            outgoing.is_sealed = false;
-            let slots = outgoing.slots.clone();
-            self.serve(&mut transitions, &slots);
-            self.moving.remove(&slots);
-        }
+        let Some(outgoing) = transitions.wanted(transfer) else { return };
+        outgoing.is_sealed = false;
+        let slots = outgoing.slots.clone();
+        self.serve(&mut transitions, &slots);
+        self.moving.remove(&slots);
     }
 
     /// Waits until this time, or until a transfer is not wanted any more. Returns whether it still
@@ -136,8 +97,7 @@ impl Cluster {
     fn pause(&self, transfer: u64, until: Instant) -> bool {
         let mut transitions = self.transitions();
         loop {
-            let is_it = |outgoing: &Outgoing| outgoing.transfer == transfer;
-            if transitions.is_stopping || !transitions.outgoing.as_ref().is_some_and(is_it) {
+            if transitions.is_stopping || transitions.wanted(transfer).is_none() {
                 return false;
             }
             let Some(left) = until.checked_duration_since(Instant::now()) else { return true };

@@ -182,11 +182,13 @@ impl<'c> Transfer<'c> {
 
     /// Records from now on which keys of the slots are changed.
     fn record_changes(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
-        self.cluster.changes.take();
-        self.cluster.with_outgoing(outgoing, |cluster, current| {
-            cluster.moving.add(&current.slots);
-            cluster.served.remove(&current.slots);
-        })?;
+        let cluster = self.cluster;
+        cluster.changes.take();
+        let mut transitions = cluster.transitions();
+        let current = transitions.wanted(outgoing.transfer).ok_or(Stopped::Cancelled)?;
+        cluster.moving.add(&current.slots);
+        cluster.served.remove(&current.slots);
+        drop(transitions);
         // A request that changes a key without recording it began before.
         self.session.wait_for_guards_of_others();
         Ok(())
@@ -206,7 +208,9 @@ impl<'c> Transfer<'c> {
             let guard = self.session.guard_without_freeing();
             cursor = guard.scan_in_memory(cursor, STEP, |item| {
                 if !slots.contains(slot_of(item.key())) {
-                } else if batches.is_full() {
+                    return;
+                }
+                if batches.is_full() {
                     later.push(item.key().into());
                 } else {
                     add(self.compression, batches, item, &mut buffer);
@@ -272,7 +276,15 @@ impl<'c> Transfer<'c> {
 
     /// Stops to execute requests for the slots, and waits until none is in progress.
     fn seal(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
-        self.cluster.seal(outgoing)?;
+        let cluster = self.cluster;
+        let mut transitions = cluster.transitions();
+        let current = transitions.wanted(outgoing.transfer).ok_or(Stopped::Cancelled)?;
+        current.is_sealed = true;
+        let slots = current.slots.clone();
+        // First, requests for the slots wait; then none is executed.
+        cluster.update(&mut transitions);
+        cluster.moving.remove(&slots);
+        drop(transitions);
         self.session.wait_for_guards_of_others();
         Ok(())
     }
@@ -295,32 +307,4 @@ fn add(
 
 fn wait(pause: &dyn Fn(Instant) -> bool) -> Result<(), Stopped> {
     if pause(Instant::now() + BEGIN_PAUSE) { Ok(()) } else { Err(Stopped::Cancelled) }
-}
-
-impl Cluster {
-    /// Changes the sets of slots for a transfer, if it is still wanted.
-    fn with_outgoing(
-        &self,
-        outgoing: &Outgoing,
-        change: impl FnOnce(&Self, &Outgoing),
-    ) -> Result<(), Stopped> {
-        let transitions = self.transitions();
-        let current = transitions.outgoing.as_ref();
-        let current = current.filter(|current| current.transfer == outgoing.transfer);
-        change(self, current.ok_or(Stopped::Cancelled)?);
-        Ok(())
-    }
-
-    fn seal(&self, outgoing: &Outgoing) -> Result<(), Stopped> {
-        let mut transitions = self.transitions();
-        let current = transitions.outgoing.as_mut();
-        let current = current.filter(|current| current.transfer == outgoing.transfer);
-        let current = current.ok_or(Stopped::Cancelled)?;
-        current.is_sealed = true;
-        let slots = current.slots.clone();
-        // First, requests for the slots wait; then none is executed.
-        self.update(&mut transitions);
-        self.moving.remove(&slots);
-        Ok(())
-    }
 }
