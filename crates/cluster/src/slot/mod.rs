@@ -6,7 +6,7 @@ mod set;
 
 pub use set::{SlotRange, SlotSet};
 
-use crc16::crc16;
+use crc16::{crc16, crc16_without};
 
 /// Number of slots.
 pub const SLOTS: usize = 16_384;
@@ -22,9 +22,10 @@ pub const SLOTS: usize = 16_384;
 /// // Keys with one hash tag belong to one slot.
 /// assert_eq!(slot_of(b"{user:7}.name"), slot_of(b"{user:7}.mail"));
 /// ```
+#[inline]
 #[must_use]
 pub fn slot_of(key: &[u8]) -> u16 {
-    crc16(hash_tag(key)) % SLOTS as u16
+    crc16_without(key, b'{').unwrap_or_else(|| crc16(hash_tag(key))) % SLOTS as u16
 }
 
 /// Returns the part of a key that is hashed: the bytes between the first `{` and the first `}`

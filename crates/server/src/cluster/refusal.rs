@@ -43,14 +43,20 @@ pub enum Admission {
     NotPermitted,
     /// The node had a permit to serve, or is not part of a cluster. Slots are checked.
     Permitted,
-    /// All slots have been checked: the request is part of a transaction.
+    /// All slots have been checked, under the guard of the request.
     Checked,
 }
 
 impl Admission {
-    /// Returns that of a request in a batch that began with or without a permit.
-    pub(crate) fn at_begin(is_permitted: bool) -> Self {
-        if is_permitted { Self::Permitted } else { Self::NotPermitted }
+    /// Returns that of a request in a batch that began with or without a permit, and whether its
+    /// slots have been checked.
+    #[inline]
+    pub(crate) fn of_request(is_permitted: bool, is_checked: bool) -> Self {
+        match (is_permitted, is_checked) {
+            (false, _) => Self::NotPermitted,
+            (true, false) => Self::Permitted,
+            (true, true) => Self::Checked,
+        }
     }
 
     /// Returns that of the requests of a transaction whose slots have been checked.
@@ -60,6 +66,14 @@ impl Admission {
 }
 
 impl Cluster {
+    /// Returns whether the node serves the slot of a key, without anything to record or to wait
+    /// for. That holds until the guard of the cache ends under which it was asked, if the node has
+    /// a permit.
+    #[inline]
+    pub(crate) fn serves(&self, key: &[u8]) -> bool {
+        self.served.contains(slot_of(key))
+    }
+
     /// Returns why this node does not execute a request with these keys. A request without keys is
     /// executed. `writes` is whether it may change them.
     #[inline]

@@ -10,7 +10,7 @@ use super::disk::{Disk, note_needed};
 use super::driver::{Context, Decoders, Driver, Step};
 use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
-use crate::cluster::BatchPermit;
+use crate::cluster::{Admission, BatchPermit, Cluster};
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, PrefetchedKey, Sampler, Server};
@@ -42,6 +42,9 @@ struct Queued<R> {
     request: R,
     /// Whether one of its keys is probably on disk.
     on_disk: bool,
+    /// Whether it has one key, whose slot this node of a cluster serves under the guard of the
+    /// batch. Otherwise, its slots are checked when it is executed.
+    is_served: bool,
 }
 
 /// Buffers for the requests of a batch, used again for the next one.
@@ -166,7 +169,8 @@ impl Batch {
             match D::next(connection, &bytes[progress.decoded..], &mut self.spans) {
                 Step::Request { request, consumed } => {
                     progress.decoded += consumed;
-                    queued.push(Queued { work, end: progress.decoded, request, on_disk: false });
+                    let end = progress.decoded;
+                    queued.push(Queued { work, end, request, on_disk: false, is_served: false });
                 }
                 Step::Skip { consumed } => {
                     progress.decoded += consumed;
@@ -185,18 +189,24 @@ impl Batch {
         is_done
     }
 
-    /// Hashes the keys of all requests, and prefetches their index lines and items.
+    /// Hashes the keys of all requests, and prefetches their index lines and items. Checks the slots
+    /// of requests with one key if there is a `cluster`: while the processor waits for the lines,
+    /// the checksums of the keys cost less.
     fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
         queued: &mut [Queued<D::Request<'_>>],
-        server: &Server,
+        (server, cluster): (&Server, Option<&Cluster>),
         guard: &Guard<'_>,
     ) {
         let Self { hashes, spans, snapshot_keys, .. } = self;
         hashes.clear();
-        for (number, queued) in queued.iter().enumerate() {
-            let replaced = D::replaces(&queued.request);
-            D::keys(&queued.request, spans, |key| {
+        for (number, queued) in queued.iter_mut().enumerate() {
+            let Queued { request, is_served, .. } = queued;
+            let replaced = D::replaces(request);
+            let mut keys = 0;
+            D::keys(request, spans, |key| {
+                keys += 1;
+                *is_served = false;
                 if let Some(key) = server.snapshot_key(key) {
                     snapshot_keys.push(key.prefetch());
                     return snapshot_keys.len() < MAX_PREFETCHED_KEYS;
@@ -208,7 +218,12 @@ impl Batch {
                     guard.prefetch(hash);
                 }
                 hashes.push((hash, number as u32, replaced));
-                hashes.len() < MAX_PREFETCHED_KEYS
+                let has_room = hashes.len() < MAX_PREFETCHED_KEYS;
+                if let Some(cluster) = cluster {
+                    // Without room, further keys of the request are not seen here.
+                    *is_served = keys == 1 && has_room && cluster.serves(key);
+                }
+                has_room
             });
         }
         if let Some(snapshots) = &server.snapshots {
@@ -259,16 +274,20 @@ impl Batch {
         let permit = BatchPermit::begin(server.cluster.as_deref());
         let is_permitted = permit.is_held();
         memcache.flush_if_due(&guard);
-        self.prefetch::<T, D>(queued, server, &guard);
+        let cluster = server.cluster.as_deref().filter(|_| is_permitted);
+        self.prefetch::<T, D>(queued, (server, cluster), &guard);
         self.sample_keys::<T, D>(works, queued, (connections, server));
         let mut replies_len = 0;
         let mut any_held = false;
-        for Queued { work, end, request, on_disk } in &*queued {
+        // What was found about slots holds until the guard is renewed.
+        let mut is_first_guard = true;
+        for Queued { work, end, request, on_disk, is_served } in &*queued {
             let number = works[*work].connection;
             let keeps_items = disk.is_some() && D::changes_several(request);
             if *shared && D::is_exclusive(request) || keeps_items {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
                 guard.begin_exclusive();
+                is_first_guard = false;
             }
             let is_held = any_held && self.progress[*work].held.is_some();
             let connection = connections.get(number).filter(|it| it.is_open() && !is_held);
@@ -278,10 +297,11 @@ impl Batch {
             };
             let before = connection.unsent_len();
             let spans = &self.spans;
-            let first =
-                Context { guard: &guard, connection, server, memcache, spans, is_permitted };
+            let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
+            let first = Context { guard: &guard, connection, server, memcache, spans, admission };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
+                is_first_guard = false;
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
                 let disk = *disk;
@@ -415,7 +435,8 @@ impl Retry<'_> {
         } else if connection.may_wait_for_memory(server) {
             return Some(Held::Memory);
         }
-        let mut context = Context { guard, connection, server, memcache, spans, is_permitted };
+        let admission = Admission::of_request(is_permitted, false);
+        let mut context = Context { guard, connection, server, memcache, spans, admission };
         D::out_of_memory(request, &mut context);
         None
     }
@@ -441,7 +462,8 @@ impl Retry<'_> {
                 return false;
             }
         }
-        let mut context = Context { guard, connection, server, memcache, spans, is_permitted };
+        let admission = Admission::of_request(is_permitted, false);
+        let mut context = Context { guard, connection, server, memcache, spans, admission };
         execute_one::<T, D>(request, &mut context).is_ok()
     }
 

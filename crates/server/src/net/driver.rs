@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 pub(crate) use super::decoders::{Decoders, Decodes};
+use crate::cluster::Admission;
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, Server};
@@ -33,8 +34,8 @@ pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) memcache: &'a MemcachedState,
     /// The arguments of all requests of the batch, each relative to its request.
     pub(crate) spans: &'a [Span],
-    /// Whether the node was permitted to serve its slots of a cluster when the batch began.
-    pub(crate) is_permitted: bool,
+    /// What was checked of the slots of the request.
+    pub(crate) admission: Admission,
 }
 
 /// A protocol: decodes requests, executes them and writes their replies.

@@ -4,7 +4,6 @@ use super::commands::{
     Args, Call, Failure, Found, Session, execute_found, lookup, may_execute, refuse_for_memory,
 };
 use super::{Decoder, Inline, ProtocolError, Reply};
-use crate::cluster::Admission;
 use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
@@ -157,7 +156,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
-        let Context { guard, connection, server, spans, is_permitted, .. } = context;
+        let Context { guard, connection, server, spans, admission, .. } = context;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
                 connection.refuse_http(server);
@@ -177,7 +176,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
         let Connection { client, out, in_place, .. } = &mut **connection;
         let args = args.with_pending_value(in_place.get());
-        let admission = Admission::at_begin(*is_permitted);
+        let admission = *admission;
         let mut call = Call { guard, client, server, args, out, admission };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
@@ -193,10 +192,10 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
-        let Context { guard, connection, server, spans, is_permitted, .. } = context;
+        let Context { guard, connection, server, spans, admission, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            let admission = Admission::at_begin(*is_permitted);
+            let admission = *admission;
             let mut call = Call { guard, client, server, args, out, admission };
             refuse_for_memory(&mut call, found);
         }

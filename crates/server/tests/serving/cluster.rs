@@ -38,6 +38,31 @@ fn a_node_executes_requests_for_its_slots() {
     assert_eq!(client.ask("PING"), "+PONG");
 }
 
+/// The slots of requests with one key are checked for a whole batch before it is executed. A
+/// request that is only partly seen then must not be taken for one.
+#[test]
+fn slots_are_checked_in_batches_of_any_size() {
+    let nodes = Nodes::start(2);
+    let (own, second, other) = (nodes.key_of(0, 0), nodes.key_of(0, 1), nodes.key_of(1, 0));
+    let cross = "-CROSSSLOT Keys in request don't hash to the same slot";
+    for many in 250..260 {
+        let mut client = nodes.client(0);
+        let keys = vec![own.as_str(); many].join(" ");
+        let batch = [
+            format!("EXISTS {keys}"),
+            format!("EXISTS {own} {second}"),
+            format!("SET {own} 1"),
+            format!("GET {other}"),
+            format!("EXISTS {own}"),
+        ];
+        let mut replies = vec![client.ask(&batch.join("\r\n"))];
+        replies.extend(batch[1..].iter().map(|_| client.line()));
+        let moved = format!("-MOVED {} {}", slot_of(other.as_bytes()), nodes.address(1));
+        let exist = if many == 250 { ":0".to_owned() } else { format!(":{many}") };
+        assert_eq!(replies, [exist.as_str(), cross, "+OK", moved.as_str(), ":1"], "{many}");
+    }
+}
+
 #[test]
 fn the_keys_of_a_transaction_belong_to_one_served_slot() {
     let nodes = Nodes::start(2);

@@ -1,0 +1,66 @@
+//! The checksum of a word by Barrett reduction, with two products of polynomials over GF(2): Gopal
+//! et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009.
+
+use super::fold_without;
+use std::arch::x86_64::{
+    __m128i, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si32, _mm_set_epi64x,
+    _mm_setzero_si128, _mm_slli_epi64, _mm_unpackhi_epi64, _mm_xor_si128,
+};
+
+/// The polynomial of the checksum, of degree 16.
+const POLYNOMIAL: u64 = 0x1_1021;
+/// The quotient of x^80 and the polynomial, without its highest term, x^64.
+const QUOTIENT: u64 = quotient();
+
+const fn quotient() -> u64 {
+    let (mut rest, mut quotient) = (1_u128 << 80, 0_u128);
+    let mut degree = 80;
+    while degree >= 16 {
+        if rest >> degree & 1 == 1 {
+            rest ^= (POLYNOMIAL as u128) << (degree - 16);
+            quotient |= 1 << (degree - 16);
+        }
+        degree -= 1;
+    }
+    quotient as u64
+}
+
+/// Proof that the processor has the instructions.
+#[derive(Clone, Copy)]
+pub(super) struct Products(());
+
+impl Products {
+    /// Returns it if the processor has the instructions.
+    #[inline]
+    pub(super) fn get() -> Option<Self> {
+        is_x86_feature_detected!("pclmulqdq").then_some(Self(()))
+    }
+
+    /// Computes the checksum of `bytes`. Returns `None` if they contain `excluded`.
+    #[inline]
+    pub(super) fn crc16_without(self, bytes: &[u8], excluded: u8) -> Option<u16> {
+        // SAFETY: the processor has the instructions, as `self` proves.
+        unsafe { crc16_without(bytes, excluded) }
+    }
+}
+
+#[target_feature(enable = "pclmulqdq")]
+fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
+    let factors = _mm_set_epi64x(POLYNOMIAL.cast_signed(), QUOTIENT.cast_signed());
+    let add = |crc, word| add(crc, word, factors);
+    let crc = fold_without(bytes, excluded, _mm_setzero_si128(), add)?;
+    Some(_mm_cvtsi128_si32(crc) as u16)
+}
+
+/// Adds the bytes of a word to a checksum, the highest first: returns the remainder of the word,
+/// multiplied by x^16. Checksums are in the lowest 16 bits, with others above.
+#[inline]
+#[target_feature(enable = "pclmulqdq")]
+fn add(crc: __m128i, word: u64, factors: __m128i) -> __m128i {
+    let word = _mm_xor_si128(_mm_slli_epi64::<48>(crc), _mm_cvtsi64_si128(word.cast_signed()));
+    let product = _mm_clmulepi64_si128::<0x00>(word, factors);
+    // The highest term of the quotient adds the word itself.
+    let quotient = _mm_xor_si128(_mm_unpackhi_epi64(product, product), word);
+    // The lowest terms of the word multiplied by x^16 are zero, so the remainder is the rest.
+    _mm_clmulepi64_si128::<0x10>(quotient, factors)
+}
