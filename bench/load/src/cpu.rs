@@ -1,10 +1,11 @@
 //! Processor cores and processor time.
 
 use rustix::param::{clock_ticks_per_second, page_size};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::io;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Processor time of a thread or process, in whole kernel clock ticks (10 ms).
@@ -82,6 +83,11 @@ pub(crate) fn pin(number: usize) -> io::Result<()> {
     cores.set(number);
     sched_setaffinity(None, &cores)
         .map_err(|error| io::Error::new(error.kind(), format!("core {number}: {error}")))
+}
+
+/// Lets the kernel wake this thread without the delay by which it combines timers.
+pub(crate) fn wake_in_time() -> io::Result<()> {
+    Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
 /// Runs `start` on one core, then restores the previous cores of this thread. Processes that

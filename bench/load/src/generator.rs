@@ -5,6 +5,7 @@ use crate::address::Address;
 use crate::batches::Batches;
 use crate::cpu::{self, Usage};
 use crate::error::{Error, Trouble};
+use crate::pace::Pace;
 use crate::replies::{Counts, Scanner};
 use crate::ring::{Handler, Ring};
 use hdrhistogram::Histogram;
@@ -27,7 +28,7 @@ pub(crate) struct Tally {
     pub(crate) elapsed: Duration,
     pub(crate) requests: u64,
     pub(crate) counts: Counts,
-    /// Time from sending a batch to its last reply, in nanoseconds.
+    /// Time from sending a batch, or since it was due, to its last reply, in nanoseconds.
     pub(crate) latencies: Histogram<u64>,
     /// Processor time of this thread, with nanosecond resolution.
     pub(crate) busy: Duration,
@@ -55,8 +56,11 @@ struct Flow<'a> {
     now: Instant,
     /// The time of the last timeout check.
     last_check: Instant,
-    /// Connections whose next batch is queued. Its latency is measured from the next wait.
-    starting: Vec<usize>,
+    /// When connections send; at once if there is no pace.
+    pace: Option<Pace>,
+    /// Connections whose next batch is queued. Its latency is measured from the next wait, or since
+    /// it was due.
+    starting: Vec<(usize, Option<Instant>)>,
     /// Number of connections that await replies.
     waiting: usize,
     requests: u64,
@@ -117,6 +121,7 @@ impl<'a> Generator<'a> {
             first: numbers.start,
             now,
             last_check: now,
+            pace: None,
             starting: Vec::new(),
             waiting: 0,
             requests: 0,
@@ -126,15 +131,24 @@ impl<'a> Generator<'a> {
         Ok(Self { ring, flow, address, stop })
     }
 
-    /// Sends batches cyclically, and measures after `warmup`.
+    /// Sends batches cyclically, and measures after `warmup`. With an interval, each connection
+    /// sends a batch in each interval.
     pub(crate) fn measure(
         &mut self,
-        warmup: Duration,
-        measured: Duration,
+        interval: Option<Duration>,
+        (warmup, measured): (Duration, Duration),
         server: Option<u32>,
     ) -> Result<Tally, Error> {
         self.flow.next = Next::Following;
-        self.start_all()?;
+        match interval {
+            Some(interval) => {
+                // A thread wakes 50 us late by default.
+                cpu::wake_in_time()?;
+                let count = self.flow.connections.len();
+                self.flow.pace = Some(Pace::new(interval, count, Instant::now()));
+            }
+            None => self.start_all()?,
+        }
         self.run_until(Instant::now() + warmup)?;
         let server_usage = || server.map(Usage::of_process).transpose();
         let server_before = server_usage()?;
@@ -158,7 +172,7 @@ impl<'a> Generator<'a> {
         };
         // Awaits the pending replies, so that they do not load the server during other
         // measurements.
-        self.flow.next = Next::None;
+        (self.flow.next, self.flow.pace) = (Next::None, None);
         self.await_pending()?;
         Ok(tally)
     }
@@ -173,9 +187,14 @@ impl<'a> Generator<'a> {
 
     fn start_all(&mut self) -> Result<(), Error> {
         for connection in 0..self.flow.connections.len() {
-            if let Some(part) = self.flow.start(connection) {
-                self.ring.send(connection, part)?;
-            }
+            self.start(connection, None)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, connection: usize, due: Option<Instant>) -> Result<(), Error> {
+        if let Some(part) = self.flow.start(connection, due) {
+            self.ring.send(connection, part)?;
         }
         Ok(())
     }
@@ -199,8 +218,16 @@ impl<'a> Generator<'a> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
+        let mut at_most = CHECK_INTERVAL;
+        if self.flow.pace.is_some() {
+            let now = Instant::now();
+            while let Some(at) = self.flow.pace.as_mut().and_then(|pace| pace.next_due(now)) {
+                self.start(at, None)?;
+            }
+            at_most = self.flow.pace.as_ref().map_or(at_most, |pace| pace.time_to_next(at_most));
+        }
         self.flow.sending(Instant::now());
-        self.ring.wait(CHECK_INTERVAL)?;
+        self.ring.wait(at_most)?;
         self.flow.now = Instant::now();
         let done = self.ring.dispatch(&mut self.flow).and_then(|()| self.flow.check_timeouts());
         done.map_err(|trouble| trouble.at(self.address))
@@ -208,8 +235,9 @@ impl<'a> Generator<'a> {
 }
 
 impl Flow<'_> {
-    /// Returns the next batch of a connection and marks the connection as waiting for replies.
-    fn start(&mut self, at: usize) -> Option<Range<usize>> {
+    /// Returns the next batch of a connection and marks the connection as waiting for replies. `due`
+    /// is since when the batch is due, if replies were late.
+    fn start(&mut self, at: usize, due: Option<Instant>) -> Option<Range<usize>> {
         let connection = &mut self.connections[at];
         connection.batch = match &mut self.next {
             Next::Following => (connection.batch + 1) % self.batches.count(),
@@ -219,14 +247,14 @@ impl Flow<'_> {
         connection.counts = Counts::default();
         connection.is_waiting = true;
         self.waiting += 1;
-        self.starting.push(at);
+        self.starting.push((at, due));
         Some(self.batches.get(connection.batch).part.clone())
     }
 
     /// Starts the latency clocks of the batches that are about to be sent.
     fn sending(&mut self, now: Instant) {
-        for at in self.starting.drain(..) {
-            self.connections[at].sent = now;
+        for (at, due) in self.starting.drain(..) {
+            self.connections[at].sent = due.unwrap_or(now);
         }
     }
 
@@ -284,7 +312,9 @@ impl Handler for Flow<'_> {
         self.counts.add_all(&connection.counts);
         let latency = self.now.saturating_duration_since(connection.sent);
         self.latencies.saturating_record(latency.as_nanos() as u64);
-        Ok(self.start(at))
+        let Some(pace) = &mut self.pace else { return Ok(self.start(at, None)) };
+        let due = pace.after_replies(at, self.now);
+        Ok(due.and_then(|due| self.start(at, Some(due))))
     }
 
     fn opened(&mut self, _: usize) {}

@@ -17,6 +17,7 @@ mod error;
 mod generator;
 mod keys;
 mod load;
+mod pace;
 mod protocol;
 mod race;
 mod replies;

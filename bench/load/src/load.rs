@@ -21,6 +21,8 @@ pub struct Load {
     pub workload: Workload,
     /// Number of connections; at least one for each thread.
     pub connections: usize,
+    /// Requests in a second, over all connections; as many as possible without it.
+    pub rate: Option<f64>,
     /// Number of sending threads; at least one.
     pub threads: usize,
     /// The core of the first thread. Each following thread runs on the next core.
@@ -61,6 +63,10 @@ impl Load {
                 pipeline.saturating_mul(value_bytes) > MAX_BATCH_BYTES
                     || pipeline > MAX_BATCH_REQUESTS,
                 format!("{pipeline} requests with {value_bytes} bytes are too many for a batch"),
+            ),
+            (
+                self.rate.is_some_and(|rate| !(MIN_RATE..=MAX_RATE).contains(&rate)),
+                format!("a rate is from {MIN_RATE} to {MAX_RATE:e} requests in a second"),
             ),
             (self.threads == 0, "at least one thread is needed".into()),
             (self.connections < self.threads, "each thread needs a connection".into()),
@@ -130,7 +136,13 @@ impl Load {
         // Waits even after a failure, since the other threads wait at the same barrier.
         ready.wait();
         let server = self.server_pid.filter(|_| at == 0);
-        connected?.measure(self.warmup, self.measured, server)
+        connected?.measure(self.interval(), (self.warmup, self.measured), server)
+    }
+
+    /// Returns the interval between two batches of a connection, if there is a rate.
+    fn interval(&self) -> Option<Duration> {
+        let batch = (self.workload.pipeline * self.connections) as f64;
+        self.rate.map(|rate| Duration::from_secs_f64(batch / rate))
     }
 
     fn on_own_thread<T: Send>(
@@ -154,6 +166,10 @@ impl Load {
 /// Maximum length and number of requests in a batch, which bound the memory of prepared batches.
 const MAX_BATCH_BYTES: usize = 64 << 20;
 const MAX_BATCH_REQUESTS: usize = 1 << 20;
+
+/// The limits of a rate, in requests in a second.
+const MIN_RATE: f64 = 1.0;
+const MAX_RATE: f64 = 1e9;
 
 /// The seed of all runs.
 const SEED: u64 = 20_000_003;

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PROTOCOLS: [Protocol; 5] =
     [Protocol::Resp, Protocol::Memcache, Protocol::Meta, Protocol::Mrcache, Protocol::Pmc];
@@ -27,6 +27,7 @@ fn load(address: &Address, protocol: Protocol, work: Work) -> Load {
             pipeline: 10,
         },
         connections: 5,
+        rate: None,
         threads: 2,
         core_number: None,
         warmup: Duration::from_millis(5),
@@ -164,6 +165,19 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
+fn a_rate_limits_the_requests() {
+    let (address, _) = cache(Protocol::Resp, 100);
+    let load = load(&address, Protocol::Resp, Work::Get);
+    let load = Load { rate: Some(2000.0), warmup: Duration::ZERO, ..load };
+    let started = Instant::now();
+    let report = run(&load).expect("a server that replies");
+    // The first batch of each connection is not delayed, and one may be due at the end.
+    let most = started.elapsed().as_secs_f64() * 2000.0 + 2.0 * 5.0 * 10.0;
+    let requests = report.requests as f64;
+    assert!(requests >= 10.0 && requests <= most, "{requests} of at most {most}");
+}
+
+#[test]
 fn invalid_settings_are_refused() {
     let (address, _) = cache(Protocol::Mrcache, 100);
     let good = load(&address, Protocol::Mrcache, Work::Get);
@@ -180,6 +194,11 @@ fn invalid_settings_are_refused() {
         (
             of(Workload { value_bytes: 1 << 24, ..workload() }),
             "values of mrcache have at most 16777215 bytes",
+        ),
+        (Load { rate: Some(0.5), ..good.clone() }, "a rate is from 1 to 1e9 requests in a second"),
+        (
+            Load { rate: Some(f64::NAN), ..good.clone() },
+            "a rate is from 1 to 1e9 requests in a second",
         ),
         (Load { threads: 0, ..good.clone() }, "at least one thread is needed"),
         (Load { threads: 6, ..good.clone() }, "each thread needs a connection"),

@@ -20,13 +20,15 @@ Examples:
   load --address 127.0.0.1:6379 --fill                  1 M values of 100 bytes, pipeline 100
   load --address 127.0.0.1:6379 --pipeline 1 --distribution zipf:0.99
   load --address 127.0.0.1:11211 --protocol meta --work mixed:0.9 --fill
+  load --address 127.0.0.1:6379 --pipeline 1 --rate 50000      latencies at a rate
   load --address unix:/run/cache.sock --core 1 --server-pid $(pidof redis-server) --json
 
 Keys are key:000000000000 and up. A value consists of its key and random letters.
 
 Report:
   hits, misses       outcomes of lookups
-  latency            from sending a batch to its last reply; of one request with --pipeline 1
+  latency            from sending a batch to its last reply; of one request with --pipeline 1.
+                     With --rate, from when it was due, if replies were late
   generator, server  processor time; of the server only with --server-pid, from /proc/PID/stat
   limited by         \"generator\" if the generator used more than 90 % of its core: then the server
                      could process more requests than measured
@@ -53,6 +55,10 @@ struct Options {
     /// Requests of a batch; 1 waits for each reply before the next request
     #[arg(long, value_name = "N", default_value_t = 100)]
     pipeline: usize,
+    /// Requests in a second over all connections, at equal intervals; latencies count from when a
+    /// request was due [default: as many as possible]
+    #[arg(long, value_name = "N")]
+    rate: Option<f64>,
     /// Number of distinct keys
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     keys: u32,
@@ -101,6 +107,7 @@ impl Options {
                 pipeline: self.pipeline,
             },
             connections: self.connections,
+            rate: self.rate,
             threads: self.threads,
             core_number: self.core,
             warmup: self.warmup,

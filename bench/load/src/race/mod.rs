@@ -201,6 +201,7 @@ impl Race {
             address: server.address(workload.protocol).clone(),
             workload,
             connections: self.connections,
+            rate: None,
             threads: 1,
             core_number: Some(self.generator_core),
             warmup: self.warmup,
