@@ -46,10 +46,10 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let first = match bytes.first_chunk::<WORD>() {
         _ if first.is_empty() => None,
         // Faster than a loop over the bytes: the word ends within the next one.
-        Some(chunk) => Some(u64::from_be_bytes(*chunk) >> (64 - 8 * first.len())),
+        Some(chunk) => Some(u64::from_le_bytes(*chunk).swap_bytes() >> (64 - 8 * first.len())),
         None => Some(first.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
     };
-    first.into_iter().chain(words.iter().map(|word| u64::from_be_bytes(*word)))
+    first.into_iter().chain(words.iter().map(|word| u64::from_le_bytes(*word).swap_bytes()))
 }
 
 /// Returns whether a word has a byte, which is not zero.
