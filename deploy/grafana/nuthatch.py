@@ -203,6 +203,10 @@ CLUSTER = [
          "count(nuthatch_cluster_permitted{$S} == 0) or vector(0)",
          "Above 0: a node cannot renew its lease, and answers CLUSTERDOWN. Check etcd and the "
          "network to it.", 1, 1),
+    stat("Nodes that serve without a lease", "short",
+         "count(nuthatch_cluster_serves_without_lease{$S} == 1) or vector(0)",
+         "Above 0 with etcd-away serve: the node cannot reach etcd, and other nodes may serve its "
+         "slots, too.", 1, 1),
     stat("Slots without an owner", "short", "16384 - min(nuthatch_cluster_slots_covered{$S})",
          "Above 0: requests for these slots fail, or a node without a lease knows an old state. "
          "`nuthatch cluster status` names the problem.", 1, 1),
@@ -213,7 +217,7 @@ CLUSTER = [
            "{{instance}} served": "nuthatch_cluster_slots_served{$S}"},
           "In proportion to the memory. Served below owned: the node drops items, or slots move."),
     Panel("Time until permits end", "s", {"{{instance}}": "nuthatch_cluster_permit_seconds{$S}"},
-          "4 to 7 seconds are normal. At 0 the node does not serve: etcd responds late or never."),
+          "4 to 7 seconds are normal. At 0 the node has no lease: etcd responds late or never."),
     Panel("Lost leases and dropped items", "ops",
           {"{{instance}} leases": rate("nuthatch_cluster_leases_lost_total"),
            "{{instance}} items": rate("nuthatch_cluster_dropped_items_total")},

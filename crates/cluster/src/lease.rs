@@ -23,6 +23,8 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Permit {
     until: AtomicU64,
+    /// The end of the part that a lease covers.
+    leased_until: AtomicU64,
     losses: AtomicU64,
 }
 
@@ -32,17 +34,43 @@ impl Permit {
         now.nanos() < self.until.load(Ordering::Acquire)
     }
 
+    /// Returns whether a lease covers this time. Without one, the node may still
+    /// [serve](Self::holds), and others may serve its slots, too.
+    pub fn holds_lease(&self, now: BootTime) -> bool {
+        now < self.leased_until()
+    }
+
+    /// Returns whether the node may serve at this time, and why.
+    pub fn permission(&self, now: BootTime) -> Permission {
+        match (self.holds_lease(now), self.holds(now)) {
+            (true, _) => Permission::Lease,
+            (false, true) => Permission::WithoutLease,
+            (false, false) => Permission::None,
+        }
+    }
+
     /// Returns the time at which the permission ends; the boot of the machine without one.
     pub fn until(&self) -> BootTime {
         BootTime::from_nanos(self.until.load(Ordering::Acquire))
     }
 
+    /// Returns the time at which the part of the permission ends that a lease covers.
+    pub fn leased_until(&self) -> BootTime {
+        BootTime::from_nanos(self.leased_until.load(Ordering::Acquire))
+    }
+
     /// Sets the time at which the permission ends; the boot of the machine if the lease is lost.
     pub fn set(&self, until: BootTime) {
-        let before = self.until.swap(until.nanos(), Ordering::AcqRel);
+        self.until.store(until.nanos(), Ordering::Release);
+        let before = self.leased_until.swap(until.nanos(), Ordering::AcqRel);
         if before > 0 && until == BootTime::default() {
             self.losses.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Extends the permission beyond the lease.
+    pub fn extend_without_lease(&self, until: BootTime) {
+        self.until.fetch_max(until.nanos(), Ordering::AcqRel);
     }
 
     /// Returns how often the lease was lost. A lease whose end etcd has not reported yet does not
@@ -50,6 +78,17 @@ impl Permit {
     pub fn losses(&self) -> u64 {
         self.losses.load(Ordering::Relaxed)
     }
+}
+
+/// Whether a node may serve its slots at a time, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// It has a lease, so no other node serves them.
+    Lease,
+    /// It has no lease, and etcd cannot be reached: other nodes may serve them, too.
+    WithoutLease,
+    /// It may not.
+    None,
 }
 
 /// The step of a renewal that is in progress.

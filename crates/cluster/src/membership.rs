@@ -145,6 +145,7 @@ impl Membership {
                 self.watch = Some(self.tasks.spawn(task));
             }
             Output::Permit(until) => self.permit.set(until),
+            Output::PermitWithoutLease(until) => self.permit.extend_without_lease(until),
             Output::Event(event) => server.handle(&self.member, event),
         }
     }

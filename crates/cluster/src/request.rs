@@ -118,8 +118,11 @@ pub struct Response {
 pub enum Failure {
     /// The lease of the request does not exist: the request was not executed.
     LeaseAbsent,
-    /// No response arrived. The request may have been executed, or may still be.
+    /// No response arrived: etcd could not be reached, or has no leader. The request may have been
+    /// executed, or may still be.
     Unknown(String),
+    /// etcd refuses the request, or is another one than before. The request may have been executed.
+    Refused(String),
 }
 
 /// A change of a key that a watch reports.

@@ -249,9 +249,9 @@ settings! {
             more: "etcds:// connects to etcd with TLS. Nodes with the same URL share the slots of \
                    Redis Cluster, in proportion to --memory; clients of Redis Cluster find them. \
                    etcd has the owner of each slot. A node that cannot renew its lease there \
-                   answers CLUSTERDOWN. Nodes serve clients of Redis only, without --disk and \
-                   --warm-restart. With --data-dir, a node keeps its identifier. See \
-                   docs/cluster.md.",
+                   answers CLUSTERDOWN (see --etcd-away). Nodes serve clients of Redis only, \
+                   without --disk and --warm-restart. With --data-dir, a node keeps its \
+                   identifier. See docs/cluster.md.",
         }
 
         etcd_ca: Option<PathBuf> = Path {
@@ -296,6 +296,15 @@ settings! {
             value_name: "FILE",
             help: "A file whose only line is the password of etcd-user",
             reloads: true,
+        }
+
+        etcd_away: &'static str = Choice(&[
+            ("stop", "it answers CLUSTERDOWN, so no client reads an outdated value"),
+            ("serve", "it serves its slots on; other nodes that reach etcd may serve them, too"),
+        ]) {
+            value_name: "ACTION",
+            default: "stop",
+            help: "What a node does that cannot renew its lease since etcd cannot be reached",
         }
 
         announce: String = Text(cluster::check_announced) {

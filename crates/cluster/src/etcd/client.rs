@@ -205,7 +205,7 @@ impl Etcd {
             }
             Err(failed) => {
                 self.note_failure(&target, &failed);
-                Err(failure(&failed.status))
+                Err(failure(&failed.status, target.endpoints.security))
             }
         }
     }
@@ -223,7 +223,7 @@ impl Etcd {
             Code::InvalidArgument | Code::NotFound | Code::PermissionDenied | Code::OutOfRange
         );
         // The lease has expired: that is no problem of etcd.
-        if failure(status) == Failure::LeaseAbsent {
+        if is_lease_absent(status) {
             return self.note_success(target, *request);
         }
         let Diagnosis { kind, found, advice } = diagnose(status, target.endpoints.security);
@@ -275,9 +275,15 @@ pub(super) fn with_token<T>(message: T, token: Option<Token>) -> Request<T> {
     request
 }
 
-fn failure(status: &Status) -> Failure {
-    if status.code() == Code::NotFound && status.message().contains("lease not found") {
+fn is_lease_absent(status: &Status) -> bool {
+    status.code() == Code::NotFound && status.message().contains("lease not found")
+}
+
+fn failure(status: &Status, security: Security) -> Failure {
+    if is_lease_absent(status) {
         return Failure::LeaseAbsent;
     }
-    Failure::Unknown(format!("etcd: {}: {}", status.code(), status.message()))
+    let text = format!("etcd: {}: {}", status.code(), status.message());
+    let is_away = diagnose(status, security).kind.is_away() || status.code() == Code::Unavailable;
+    if is_away { Failure::Unknown(text) } else { Failure::Refused(text) }
 }

@@ -110,6 +110,11 @@ impl ProblemKind {
         )
     }
 
+    /// Returns whether no etcd has executed or refused the request, as far as the node knows.
+    pub(super) fn is_away(self) -> bool {
+        self.is_of_endpoint() && self != Self::OtherCluster
+    }
+
     /// Returns whether another endpoint would refuse the request, too.
     pub(super) fn is_of_all_endpoints(self) -> bool {
         matches!(

@@ -31,6 +31,9 @@ pub struct MemberConfig {
     pub retry: Duration,
     /// The maximum number of slots that the node moves at a time.
     pub max_moving_slots: usize,
+    /// Whether the node serves its slots on without a lease while etcd cannot be reached. Another
+    /// node that reaches etcd may then serve the same slots.
+    pub serves_without_etcd: bool,
 }
 
 impl MemberConfig {
@@ -49,6 +52,7 @@ impl MemberConfig {
             call_timeout: Duration::from_secs(2),
             retry: Duration::from_millis(200),
             max_moving_slots: 2048,
+            serves_without_etcd: false,
         }
     }
 

@@ -40,6 +40,7 @@ impl Member {
             Ok(_) => "it has another lease now",
             Err(Failure::LeaseAbsent) => "its lease has ended already",
             Err(Failure::Unknown(_)) => "etcd did not respond",
+            Err(Failure::Refused(_)) => "etcd refuses the request",
         };
         self.emit(Event::Problem(format!("node {id} may not be forgotten: {problem}; try again")));
     }
@@ -69,6 +70,7 @@ impl Member {
             return;
         };
         self.lose(now);
+        self.end_serving_without_lease();
         self.forgotten_until = now.plus(MAX_ABSENCE);
         self.node.participation = Participation::Waiting;
         // The new registration does not replace this lease, so other nodes see its end.

@@ -80,8 +80,10 @@ impl Member {
             return self.refuse_data(now);
         }
         if let Some(pending) = self.calls.session.take_if(is_it) {
+            self.note_whether_away(pending.sent, &result);
             self.session_response(now, pending, result);
-        } else if self.calls.renewal.take_if(is_it).is_some() {
+        } else if let Some(pending) = self.calls.renewal.take_if(is_it) {
+            self.note_whether_away(pending.sent, &result);
             self.renewal_response(now, result);
         } else if let Some((_, id)) = self.calls.forget.take_if(|(pending, _)| pending.call == call)
         {
@@ -117,6 +119,7 @@ impl Member {
                 let lease = self.lease();
                 self.lose(now);
                 self.phase = Phase::Left;
+                self.end_serving_without_lease();
                 if let Some(lease) = lease {
                     let _ = self.call(now, Request::Revoke { lease });
                 }

@@ -48,6 +48,7 @@ impl Member {
     /// Stops to serve: the data in etcd are others than before.
     pub(super) fn refuse_data(&mut self, now: BootTime) {
         self.lose(now);
+        self.end_serving_without_lease();
         self.phase = Phase::Refused;
         let problem = "etcd has lost data of the cluster, or was restored from a backup, so the \
                        owners of slots are unknown: this node serves nothing until it is started \

@@ -34,6 +34,7 @@ pub struct Member {
     pub(super) avoided: Avoided,
     /// The identity of the data in etcd, once this node has read or written it.
     pub(super) identity: Option<String>,
+    pub(super) etcd_away: EtcdAway,
     pub(super) holding: Holding,
     pub(super) calls: Calls,
     pub(super) transfer: Option<Transfer>,
@@ -115,6 +116,16 @@ impl Calls {
     }
 }
 
+/// Whether a node may serve without a lease, and whether it has to.
+#[derive(Debug, Default)]
+pub(super) struct EtcdAway {
+    /// Whether the node has had a permit, and etcd has not reported anything since that excludes
+    /// that it still owns its slots.
+    pub(super) may_serve: bool,
+    /// Whether the last request for the lease or the registration has no answer of etcd.
+    pub(super) is_away: bool,
+}
+
 /// What a transaction is for.
 #[derive(Clone, Debug)]
 pub(super) enum Purpose {
@@ -161,6 +172,7 @@ impl Member {
             view: View::new(config.keys.clone()),
             avoided: Avoided::default(),
             identity: None,
+            etcd_away: EtcdAway::default(),
             holding: Holding::new(config.node.id, &config.held),
             calls: Calls::default(),
             transfer: None,

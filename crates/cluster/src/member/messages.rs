@@ -84,6 +84,8 @@ pub enum Output {
     },
     /// Set the time until which the node may serve.
     Permit(BootTime),
+    /// Let the node serve until this time at least, without a lease.
+    PermitWithoutLease(BootTime),
     /// Handle an event.
     Event(Event),
 }

@@ -3,6 +3,7 @@
 mod avoided;
 mod change;
 mod config;
+mod etcd_away;
 mod forget;
 mod handle;
 mod holding;

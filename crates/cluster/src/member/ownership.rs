@@ -215,7 +215,11 @@ impl Member {
         if transfer.number != number || transfer.stage != Stage::Sending {
             return;
         }
-        if is_complete {
+        if is_complete && self.etcd_away.is_away && self.config.serves_without_etcd {
+            // Its slots would be served by no node until etcd can be reached.
+            transfer.stage = Stage::Aborting;
+            self.emit(Event::MoveCancelled { transfer: number });
+        } else if is_complete {
             transfer.stage = Stage::Sealed;
             self.holding.seal(&transfer.slots);
         } else {

@@ -43,7 +43,7 @@ impl Member {
         let retry = now.plus(self.config.retry);
         match (self.phase, result) {
             (_, Err(Failure::LeaseAbsent)) => self.lose(now),
-            (phase, Err(Failure::Unknown(_))) => match phase {
+            (phase, Err(Failure::Unknown(_) | Failure::Refused(_))) => match phase {
                 Phase::Granting => self.phase = Phase::Start(retry),
                 // The node may be registered or not: reading the keys shows it.
                 Phase::Reading | Phase::Registering | Phase::Loading => {
@@ -61,7 +61,9 @@ impl Member {
                     self.own_leases.push(lease);
                     self.phase = Phase::BeforeRead(now);
                 }
-                (Phase::Reading, Reply::Read(keys)) => self.register(now, &keys),
+                (Phase::Reading, Reply::Read(keys)) => {
+                    self.register(now, &keys, response.revision);
+                }
                 (Phase::Registering, Reply::Committed { succeeded: true }) => {
                     let read = Request::ReadPrefix(self.config.keys.prefix().to_owned());
                     self.calls.session = Some(self.call(now, read));
@@ -77,11 +79,12 @@ impl Member {
     }
 
     /// Writes the node's key, unless another process with the same identifier is registered.
-    fn register(&mut self, now: BootTime, keys: &[KeyValue]) {
+    fn register(&mut self, now: BootTime, keys: &[KeyValue], revision: i64) {
         let Some(lease) = self.lease.as_ref().map(Lease::id) else { return };
         if !self.check_identity(now, keys) {
             return;
         }
+        self.give_up_slots(now, keys, revision);
         if self.is_forgotten_owner(now, keys) {
             self.phase = Phase::BeforeRead(now.plus(self.config.retry));
             return;
@@ -94,6 +97,7 @@ impl Member {
                 Compare::Lease(key.clone(), own)
             }
             Some(other) => {
+                self.end_serving_without_lease();
                 let problem = format!(
                     "node {} is registered with the lease {other:x} of another process: this one \
                      waits until that lease ends; give each node a folder of its own",
@@ -119,8 +123,9 @@ impl Member {
         let Some(lease) = &self.lease else { return };
         let (id, until) = (lease.id(), lease.until());
         let key = self.config.keys.node(self.id());
-        if !keys.iter().any(|found| found.key == key && found.lease == id) {
-            return self.lose(now);
+        let own = keys.iter().find(|found| found.key == key).map(|found| found.lease);
+        if own != Some(id) {
+            return self.lose_registration(now, own);
         }
         self.view.replace(keys, revision);
         self.watch += 1;
@@ -130,7 +135,7 @@ impl Member {
             self.settle.note_change(now);
             // Slots that the node has lost come before the permission to serve the others.
             self.reconcile(now);
-            self.outputs.push_back(Output::Permit(until));
+            self.permit(until);
         }
     }
 
@@ -167,7 +172,9 @@ impl Member {
         let response = match result {
             Ok(response) => response,
             Err(Failure::LeaseAbsent) => return self.lose(now),
-            Err(Failure::Unknown(_)) => return lease.failed(now.plus(self.config.retry)),
+            Err(Failure::Unknown(_) | Failure::Refused(_)) => {
+                return lease.failed(now.plus(self.config.retry));
+            }
         };
         match response.reply {
             Reply::KeptAlive { ttl_s } if ttl_s <= 0 => self.lose(now),
@@ -179,12 +186,13 @@ impl Member {
                 }
             }
             Reply::Read(keys) => {
-                if !keys.iter().any(|key| key.lease == lease.id()) {
-                    return self.lose(now);
+                let own = keys.first().map(|key| key.lease);
+                if own != Some(lease.id()) {
+                    return self.lose_registration(now, own);
                 }
                 if lease.confirmed(response.term) {
                     let until = lease.until();
-                    self.outputs.push_back(Output::Permit(until));
+                    self.permit(until);
                 } else {
                     lease.failed(now.plus(self.config.retry));
                 }
@@ -197,7 +205,16 @@ impl Member {
     pub(super) fn check_registration(&mut self, now: BootTime) {
         let own = self.view.map().node(self.id()).map(|Registered { lease, .. }| *lease);
         if self.phase == Phase::Registered && own != self.lease() {
-            self.lose(now);
+            self.lose_registration(now, own);
+        }
+    }
+
+    /// Drops the lease, since the node's key does not exist or is bound to another lease.
+    fn lose_registration(&mut self, now: BootTime, own: Option<i64>) {
+        self.lose(now);
+        if own.is_some() {
+            // Another process has the identifier of this node.
+            self.end_serving_without_lease();
         }
     }
 }

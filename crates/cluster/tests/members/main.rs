@@ -1,6 +1,7 @@
 //! Members of a cluster in one process, with an etcd in memory, on clocks that the tests set.
 
 mod data_loss;
+mod etcd_away;
 mod history;
 mod ownership;
 mod schedules;

@@ -34,6 +34,8 @@ pub(crate) struct Process {
     /// No message reaches etcd, or comes from it, until then.
     pub(crate) cut_until: BootTime,
     moves: BTreeMap<u64, (SlotSet, NodeId)>,
+    /// Slots of transfers whose items are all at the target.
+    sealed: BTreeMap<u64, SlotSet>,
     /// Slots whose items the server accepts from their owners.
     incoming: SlotSet,
     pub(crate) map: Arc<SlotMap>,
@@ -47,6 +49,21 @@ impl Process {
     /// Returns how much its clock is ahead of the world's.
     pub(crate) fn offset(&self) -> Duration {
         self.offset
+    }
+
+    /// Returns whether the node is permitted to serve at this time of the world.
+    pub(crate) fn is_permitted(&self, now: BootTime) -> bool {
+        self.permit.holds(now.plus(self.offset))
+    }
+
+    /// Returns whether a lease covers this time of the world.
+    pub(crate) fn has_lease(&self, now: BootTime) -> bool {
+        self.permit.holds_lease(now.plus(self.offset))
+    }
+
+    /// Returns whether items are sent to another node.
+    pub(crate) fn is_moving(&self) -> bool {
+        !self.moves.is_empty()
     }
 
     /// Returns whether the member will register by itself.
@@ -71,8 +88,12 @@ pub(crate) struct World {
     pub(crate) loss: u64,
     pub(crate) max_delay: Duration,
     pub(crate) max_moving_slots: usize,
+    /// How long items are sent, beside a random delay.
+    pub(crate) sending_time: Duration,
     /// A node to which no items can be sent.
     pub(crate) refusing: Option<NodeId>,
+    /// Whether nodes that serve without a lease may serve slots of others.
+    pub(crate) has_double_owners: bool,
     /// The number of the last write of each slot.
     written: Vec<u64>,
 }
@@ -89,7 +110,9 @@ impl World {
             loss: 0,
             max_delay: Duration::from_millis(20),
             max_moving_slots: 1024,
+            sending_time: Duration::ZERO,
             refusing: None,
+            has_double_owners: false,
             written: vec![0; SLOTS],
         }
     }
@@ -123,6 +146,7 @@ impl World {
             stopped_until: self.now,
             cut_until: self.now,
             moves: BTreeMap::new(),
+            sealed: BTreeMap::new(),
             incoming: SlotSet::new(),
             map: Arc::new(SlotMap::empty()),
             drained: 0,
@@ -210,7 +234,13 @@ impl World {
         let nanos = self.random.below(self.max_delay.as_nanos() as u64) + 1;
         // Some requests are very late: their sender has given up long ago.
         let is_late = self.loss > 0 && self.random.below(30) == 0;
-        let delay = Duration::from_nanos(nanos) + Duration::from_secs(if is_late { 3 } else { 0 });
+        let mut delay = Duration::from_nanos(nanos);
+        if is_late {
+            delay += Duration::from_secs(3);
+        }
+        if let Message::Input(Input::MoveFinished { .. }) = &message {
+            delay += self.sending_time;
+        }
         self.last_message += 1;
         let at = (self.now.plus(delay), self.last_message);
         self.messages.insert(at, (id, run, message));
@@ -260,6 +290,9 @@ impl World {
                 }
                 Output::Watch { watch, from } => self.process_of(id).watch = Some((watch, from)),
                 Output::Permit(until) => self.process_of(id).permit.set(until),
+                Output::PermitWithoutLease(until) => {
+                    self.process_of(id).permit.extend_without_lease(until);
+                }
                 Output::Event(event) => self.event(id, event),
             }
         }
@@ -294,8 +327,11 @@ impl World {
                 self.transfer(id, transfer, slots, target);
             }
             Event::MoveCancelled { transfer } => {
-                // Slots that are sealed stay so until they are gained again.
+                // Slots that the member has sealed stay so until they are gained again.
                 process.moves.remove(&transfer);
+                if let Some(slots) = process.sealed.remove(&transfer) {
+                    process.serving.add(&slots.common(process.member.serving()));
+                }
             }
             Event::MapChanged(map) => {
                 assert!(map.revision() >= process.map.revision(), "the map went back");
@@ -335,16 +371,17 @@ impl World {
             for (slot, item) in &items {
                 target.items[usize::from(*slot)] = *item;
             }
-            self.process_of(id).serving.subtract(&slots);
+            let process = self.process_of(id);
+            process.serving.subtract(&slots);
+            process.sealed.insert(transfer, slots);
         }
         is_known
     }
 
     /// Checks that no slot is served by two nodes.
     fn check_owners(&self) {
-        let permitted: Vec<(&NodeId, &Process)> = (self.processes.iter())
-            .filter(|(_, process)| process.permit.holds(self.now.plus(process.offset)))
-            .collect();
+        let permitted: Vec<(&NodeId, &Process)> =
+            (self.processes.iter()).filter(|(_, process)| self.counts(process)).collect();
         for (at, (id, one)) in permitted.iter().enumerate() {
             for (other_id, other) in &permitted[at + 1..] {
                 let is_double = one.serving.intersects(&other.serving);
@@ -353,14 +390,19 @@ impl World {
         }
     }
 
+    /// Returns whether a node is permitted to serve, and expected to be the only one.
+    fn counts(&self, process: &Process) -> bool {
+        process.is_permitted(self.now) && (!self.has_double_owners || process.has_lease(self.now))
+    }
+
     /// Reads and writes some slots at the nodes that serve them. A slot stands for one key.
     fn request(&mut self) {
-        let (now, random) = (self.now, &mut self.random);
-        for process in self.processes.values_mut() {
-            let is_running = process.stopped_until <= now;
-            if !is_running || !process.permit.holds(now.plus(process.offset)) {
+        let (now, mut processes) = (self.now, std::mem::take(&mut self.processes));
+        for process in processes.values_mut() {
+            if process.stopped_until > now || !self.counts(process) {
                 continue;
             }
+            let random = &mut self.random;
             for _ in 0..8 {
                 let slot = random.below(SLOTS as u64) as u16;
                 if !process.serving.contains(slot) {
@@ -375,5 +417,6 @@ impl World {
                 }
             }
         }
+        self.processes = processes;
     }
 }

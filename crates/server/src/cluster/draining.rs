@@ -1,6 +1,7 @@
 //! Waits until a node has no slots any more.
 
 use super::Cluster;
+use nuthatch_cluster::lease::Permission;
 use nuthatch_cluster::node::Participation;
 use nuthatch_cluster::node_id::NodeId;
 use std::sync::PoisonError;
@@ -44,7 +45,7 @@ impl Cluster {
             if transitions.is_stopping {
                 return Drained::Stopped;
             }
-            if !self.is_permitted() || !self.has_other_active_nodes() {
+            if self.permission() != Permission::Lease || !self.has_other_active_nodes() {
                 return Drained::Impossible;
             }
             let Some(left) = until.checked_duration_since(Instant::now()) else {

@@ -64,7 +64,7 @@ use move_counters::MoveCounters;
 use move_reports::Reports;
 use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::BootClock;
-use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::lease::{Permission, Permit};
 use nuthatch_cluster::map::SlotMap;
 use nuthatch_cluster::member::Command;
 use nuthatch_cluster::node::Node as Announced;
@@ -183,10 +183,10 @@ impl Cluster {
         self.dropped_items.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this node is permitted to serve its slots now.
+    /// Returns whether this node may serve its slots now, and why.
     #[must_use]
-    pub fn is_permitted(&self) -> bool {
-        self.permit.holds(self.clock.now())
+    pub fn permission(&self) -> Permission {
+        self.permit.permission(self.clock.now())
     }
 
     /// Returns how often the sets of slots have changed: then requests that wait for a slot can be

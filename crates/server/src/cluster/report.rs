@@ -4,13 +4,14 @@ use super::Cluster;
 use super::coverage::{Coverage, NodeSlots};
 use super::move_counters::MoveProgress;
 use crate::report_field::{ReportField, counter, gauge};
+use nuthatch_cluster::lease::Permission;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The state and the counters of this node.
 pub(crate) struct ClusterReport {
-    pub(crate) is_permitted: bool,
-    /// The time until the permit to serve ends; zero without one.
+    pub(crate) permission: Permission,
+    /// The time until the lease ends, as far as it permits to serve; zero without one.
     pub(crate) permitted_for: Duration,
     pub(crate) owned: usize,
     pub(crate) served: usize,
@@ -28,11 +29,17 @@ pub(crate) const CLUSTER_FIELDS: &[ReportField<ClusterReport, f64>] = &[
     gauge(
         ("cluster_permitted", "nuthatch_cluster_permitted"),
         "1 while the node has a lease in etcd and may serve its slots, otherwise 0.",
-        |it| f64::from(u8::from(it.is_permitted)),
+        |it| f64::from(u8::from(it.permission == Permission::Lease)),
+    ),
+    gauge(
+        ("cluster_serves_without_lease", "nuthatch_cluster_serves_without_lease"),
+        "1 while the node serves its slots without a lease, since etcd cannot be reached \
+         (etcd-away), otherwise 0.",
+        |it| f64::from(u8::from(it.permission == Permission::WithoutLease)),
     ),
     gauge(
         ("cluster_permit_seconds", "nuthatch_cluster_permit_seconds"),
-        "Time until the node stops to serve, unless it renews its lease before.",
+        "Time until the permit of the lease ends, unless the node renews it before; 0 without one.",
         |it| it.permitted_for.as_secs_f64(),
     ),
     gauge(
@@ -116,11 +123,11 @@ impl Cluster {
 
     /// Returns the report with the slots of a coverage.
     pub(crate) fn report_with(&self, coverage: &Coverage) -> ClusterReport {
-        let (until, now) = (self.permit.until(), self.clock.now());
+        let now = self.clock.now();
         let own = coverage.nodes.iter().find(|node| node.id == self.id);
         ClusterReport {
-            is_permitted: now < until,
-            permitted_for: until.since(now),
+            permission: self.permit.permission(now),
+            permitted_for: self.permit.leased_until().since(now),
             owned: own.map_or(0, NodeSlots::count),
             served: self.served_slots(),
             covered: coverage.covered(),

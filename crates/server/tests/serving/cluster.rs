@@ -103,6 +103,32 @@ fn a_node_without_a_lease_executes_nothing_with_keys() {
 }
 
 #[test]
+fn a_node_serves_on_without_etcd_and_then_drops_what_another_node_has_served() {
+    let mut nodes = Nodes::default();
+    nodes.serves_without_etcd = true;
+    nodes.begin(2);
+    let key = nodes.key_of(0, 0);
+    assert_eq!(nodes.ask(0, &format!("SET {key} old")), "+OK");
+    nodes.all[0].is_cut = true;
+    nodes.pass(Duration::from_secs(20));
+    assert_eq!(nodes.ask(0, &format!("GET {key}")), "old");
+    let info = nodes.ask(0, "CLUSTER INFO");
+    assert!(info.starts_with("cluster_state:ok\r\n"), "{info}");
+    for field in ["permitted:0", "serves_without_lease:1", "permit_seconds:0"] {
+        assert!(info.contains(&format!("\r\ncluster_{field}\r\n")), "{field} in {info}");
+    }
+    assert_eq!(nodes.ask_served(1, &format!("SET {key} new")), "+OK");
+    assert_eq!(nodes.ask(0, &format!("SET {key} lost")), "+OK");
+    nodes.all[0].is_cut = false;
+    nodes.settle();
+    let owner = nodes.owner(&key);
+    assert_eq!(nodes.ask_served(owner, &format!("GET {key}")), "new");
+    assert!(nodes.all[0].cluster.dropped_items() >= 1);
+    let info = nodes.ask(0, "CLUSTER INFO");
+    assert!(info.contains("cluster_permitted:1\r\ncluster_serves_without_lease:0\r\n"), "{info}");
+}
+
+#[test]
 fn items_of_a_slot_that_another_node_has_served_are_dropped() {
     let mut nodes = Nodes::start(2);
     let (key, kept) = (nodes.key_of(0, 0), nodes.key_of(0, 1));

@@ -41,8 +41,10 @@ pub(crate) struct Node {
     /// The ends of transfers, and whether one is expected.
     reports: Receiver<MoveReport>,
     is_moving: bool,
-    /// Whether it reaches etcd.
+    /// Whether its member runs, and reaches etcd.
     pub(crate) is_connected: bool,
+    /// Whether its requests to etcd are lost.
+    pub(crate) is_cut: bool,
 }
 
 /// A clock that jumps by an hour after some calls, as for a process that was stopped.
@@ -80,6 +82,8 @@ pub(crate) struct Nodes {
     etcd: MemoryEtcd,
     pub(crate) clock: Arc<Clock>,
     pub(crate) all: Vec<Node>,
+    /// Whether nodes serve on while etcd cannot be reached.
+    pub(crate) serves_without_etcd: bool,
     /// How nodes connect to each other. With a password, all clients log in.
     pub(crate) access: NodeAccess,
     /// The address that the next node announces, instead of its own.
@@ -140,6 +144,7 @@ impl Nodes {
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
         let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
         config.max_moving_slots = 16_384;
+        config.serves_without_etcd = self.serves_without_etcd;
         let member = Member::new(config);
         let (send, reports) = channel();
         cluster.report_moves_to(move |report| {
@@ -158,6 +163,7 @@ impl Nodes {
             is_moving: false,
             commands,
             is_connected: true,
+            is_cut: false,
         });
     }
 
@@ -265,6 +271,7 @@ impl Node {
         inputs.extend(self.commands.try_iter().map(Input::Command));
         loop {
             if inputs.is_empty()
+                && !self.is_cut
                 && let Some((watch, from)) = self.watch
                 && from <= etcd.revision()
             {
@@ -276,12 +283,14 @@ impl Node {
             self.member.handle(clock.now(), input);
             while let Some(output) = self.member.next_output() {
                 match output {
+                    Output::Call { .. } if self.is_cut => {}
                     Output::Call { call, request, .. } => {
                         let result = etcd.execute(clock.now(), &request);
                         inputs.push_back(Input::Response { call, result });
                     }
                     Output::Watch { watch, from } => self.watch = Some((watch, from)),
                     Output::Permit(until) => self.permit.set(until),
+                    Output::PermitWithoutLease(until) => self.permit.extend_without_lease(until),
                     Output::Event(event) => {
                         self.is_moving |= matches!(event, Event::MoveOut { .. });
                         self.is_moving &= !matches!(event, Event::MoveCancelled { .. });

@@ -2,6 +2,7 @@
 
 use super::connect_args::Connector;
 use super::state::ClusterState;
+use nuthatch_cluster::lease::Permission;
 use nuthatch_cluster::node::Node;
 use nuthatch_cluster::slot::SLOTS;
 use std::sync::Mutex;
@@ -12,10 +13,10 @@ use std::thread;
 const MAX_THREADS: usize = 16;
 
 /// What a node reports of itself.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct NodeReport {
-    /// Whether it has a lease and may serve.
-    pub(super) is_permitted: bool,
+    /// Whether it may serve, and why.
+    pub(super) permission: Permission,
     /// Slots that it serves while it is permitted.
     pub(super) served: usize,
     /// Items, those of snapshots included.
@@ -73,10 +74,16 @@ fn parse(info: &str, size: &str) -> Reported {
         value.ok_or_else(|| format!("CLUSTER INFO: expected {name}, found none"))
     };
     let invalid = |name: &str| format!("{name}: expected a number, found another text");
+    let is_leased = field("cluster_permitted")? == "1";
+    let is_without_lease = field("cluster_serves_without_lease").is_ok_and(|value| value == "1");
     let served = field("cluster_slots_served")?;
     let served = served.parse().ok().filter(|served| *served <= SLOTS);
     Ok(NodeReport {
-        is_permitted: field("cluster_permitted")? == "1",
+        permission: match (is_leased, is_without_lease) {
+            (true, _) => Permission::Lease,
+            (false, true) => Permission::WithoutLease,
+            (false, false) => Permission::None,
+        },
         served: served.ok_or_else(|| {
             format!("cluster_slots_served: expected a number up to {SLOTS}, found another text")
         })?,
@@ -91,9 +98,13 @@ mod tests {
     #[test]
     fn reports_have_three_numbers() {
         let info = "cluster_state:ok\r\ncluster_permitted:1\r\ncluster_slots_served:5461\r\n";
-        let report = NodeReport { is_permitted: true, served: 5461, items: 7 };
+        let report = NodeReport { permission: Permission::Lease, served: 5461, items: 7 };
+        assert_eq!(parse(info, "7"), Ok(report.clone()));
+        let info = "cluster_permitted:0\r\ncluster_serves_without_lease:1\r\n\
+                    cluster_slots_served:5461\r\n";
+        let report = NodeReport { permission: Permission::WithoutLease, ..report };
         assert_eq!(parse(info, "7"), Ok(report));
         let error = parse("cluster_state:ok\r\n", "7").expect_err("an older server");
-        assert_eq!(error, "CLUSTER INFO: expected cluster_slots_served, found none");
+        assert_eq!(error, "CLUSTER INFO: expected cluster_permitted, found none");
     }
 }

@@ -8,6 +8,7 @@ use super::state::{ClusterState, described, share, short};
 use crate::outcome::{Failure, Outcome};
 use crate::terminal::Stdout;
 use clap::Args;
+use nuthatch_cluster::lease::Permission;
 use nuthatch_cluster::map::SlotCounts;
 use nuthatch_cluster::node::{Node, Participation};
 use nuthatch_cluster::slot::SLOTS;
@@ -127,7 +128,8 @@ impl Shown {
         let departed = state.departed.values().map(|node| row(node, "failed", None));
         let rows: Vec<Row> = present.chain(departed).collect();
         let reports = rows.iter().filter_map(|row| row.reported.as_ref()?.as_ref().ok());
-        let served = reports.filter(|report| report.is_permitted).map(|report| report.served).sum();
+        let served = reports.filter(|report| report.permission != Permission::None);
+        let served = served.map(|report| report.served).sum();
         let covered = state.covered();
         let mut problems: Vec<String> = rows.iter().filter_map(Row::problem).collect();
         if state.map.node(state.own).is_none() {
@@ -200,10 +202,16 @@ impl Row {
         match &self.reported {
             None => Some(format!("{name} has no lease; {owned} of it without another owner")),
             Some(Err(problem)) => Some(format!("{name} does not respond: {problem}")),
-            Some(Ok(report)) if !report.is_permitted => {
-                Some(format!("{name} cannot renew its lease; check that it reaches etcd"))
-            }
-            Some(Ok(_)) => None,
+            Some(Ok(report)) => match report.permission {
+                Permission::Lease => None,
+                Permission::WithoutLease => Some(format!(
+                    "{name} serves without a lease, so other nodes may serve its slots, too; check \
+                     that it reaches etcd"
+                )),
+                Permission::None => {
+                    Some(format!("{name} cannot renew its lease; check that it reaches etcd"))
+                }
+            },
         }
     }
 
@@ -232,8 +240,12 @@ mod tests {
 
     #[test]
     fn problems_are_named_with_their_nodes() {
-        let report = |is_permitted, served| Ok(NodeReport { is_permitted, served, items: 1234 });
-        let reports = vec![report(true, 16_320), report(false, 0), Err("cache-3: gone".to_owned())];
+        let report = |permission, served| Ok(NodeReport { permission, served, items: 1234 });
+        let reports = vec![
+            report(Permission::Lease, 16_320),
+            report(Permission::None, 64),
+            Err("cache-3: gone".to_owned()),
+        ];
         let shown = Shown::new(&state(), reports);
         let text = shown.text(false);
         let start = "4 nodes; of 16,384 slots, 16,320 have an owner and 16,320 are served\n\nnode ";

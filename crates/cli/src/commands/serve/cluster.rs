@@ -9,7 +9,7 @@ use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::{BootClock, SystemBootClock};
 use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
 use nuthatch_cluster::keys::Keys;
-use nuthatch_cluster::lease::Permit;
+use nuthatch_cluster::lease::{Permission, Permit};
 use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
 use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
 use nuthatch_cluster::node::{Addresses, Node, Participation};
@@ -26,6 +26,10 @@ const LOG: &str = "nuthatch::cluster";
 
 const CANNOT_MOVE: &str = "the slots cannot move: no other node is active, or this node has no \
                            lease; their items are lost";
+
+const SERVES_ON: &str = "the node has no lease in etcd, and serves its slots on (etcd-away): \
+                         other nodes that reach etcd may serve them, too, and what clients write \
+                         here may be lost; repair etcd or the network, or stop this node";
 
 /// The pause between two looks at the permit, for the log.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -161,6 +165,7 @@ impl ClusterNode {
         let reloader = EtcdReloader::new(Arc::clone(&etcd), runtime.handle().clone());
         let mut config = MemberConfig::new(keys, node);
         config.previous_lease = files.lease();
+        config.serves_without_etcd = settings.etcd_away == "serve";
         let (membership, member) = Membership::new(Arc::clone(&etcd), config, clock, permit);
         let reports = member.clone();
         cluster.report_moves_to(move |report| match report {
@@ -205,23 +210,27 @@ fn announced(settings: &Settings, listeners: &[Listener]) -> Result<String, Stri
 
 /// Logs when the node gets a lease, and when it is without one.
 async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
-    let mut was_permitted = false;
-    let mut is_first = true;
+    let mut before = None;
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
-        let is_permitted = cluster.is_permitted();
-        if is_permitted && !was_permitted {
-            let slots = cluster.served_slots();
-            info!(target: LOG, slots, "the node has a lease in etcd, and serves its slots");
-        } else if !is_permitted && (was_permitted || is_first) {
-            let problem = etcd.problems().pop().map(|problem| problem.kind.summary());
-            let problem = problem.unwrap_or("none is known of etcd");
-            warn!(
+        let permission = Some(cluster.permission());
+        if permission == before {
+            continue;
+        }
+        let slots = cluster.served_slots();
+        let problem = etcd.problems().pop().map(|problem| problem.kind.summary());
+        let problem = problem.unwrap_or("none is known of etcd");
+        match cluster.permission() {
+            Permission::Lease => {
+                info!(target: LOG, slots, "the node has a lease in etcd, and serves its slots");
+            }
+            Permission::WithoutLease => warn!(target: LOG, slots, problem, "{SERVES_ON}"),
+            Permission::None => warn!(
                 target: LOG,
                 problem, "the node has no lease in etcd, so requests with keys fail (CLUSTERDOWN)"
-            );
+            ),
         }
-        (was_permitted, is_first) = (is_permitted, false);
+        before = permission;
     }
 }
 

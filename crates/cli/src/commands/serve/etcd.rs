@@ -25,6 +25,8 @@ pub(super) fn check(
     let set = |names: &[&'static str]| names.iter().copied().find(|name| loaded.is_set(name));
     let Some(address) = address else {
         let name = set(&[&TLS_NAMES[..], &LOGIN_NAMES[..]].concat());
+        let is_away_set = loaded.settings.etcd_away != "stop";
+        let name = name.or(is_away_set.then_some("etcd-away"));
         let problem = "expected a cluster, found none; name one with --cluster";
         return name.map_or(Ok(()), |name| Err(loaded.invalid(name, problem)));
     };

@@ -12,6 +12,7 @@ const SLOTS: f64 = 16_384.0;
 pub(crate) struct ClusterNode {
     /// Gauges.
     is_permitted: bool,
+    serves_without_lease: bool,
     permit_s: f64,
     owned: f64,
     served: f64,
@@ -32,6 +33,7 @@ impl ClusterNode {
         };
         Some(Self {
             is_permitted: points.value("nuthatch_cluster_permitted")? > 0.0,
+            serves_without_lease: value("nuthatch_cluster_serves_without_lease") > 0.0,
             permit_s: value("nuthatch_cluster_permit_seconds"),
             owned: value("nuthatch_cluster_slots_owned"),
             served: value("nuthatch_cluster_slots_served"),
@@ -56,6 +58,8 @@ impl ClusterNode {
     pub(super) fn line(self) -> (String, bool) {
         let lease = if self.is_permitted {
             format!("lease for {}", time(Some(self.permit_s)))
+        } else if self.serves_without_lease {
+            "serves without a lease".to_owned()
         } else {
             "no lease in etcd".to_owned()
         };
@@ -73,6 +77,7 @@ impl ClusterNode {
     pub(super) fn json(self) -> Value {
         json!({
             "is_permitted": self.is_permitted,
+            "serves_without_lease": self.serves_without_lease,
             "permit_seconds": self.permit_s,
             "slots_owned": self.owned,
             "slots_served": self.served,
