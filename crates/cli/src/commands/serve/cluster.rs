@@ -4,7 +4,7 @@ use super::etcd::{self, EtcdReloader};
 use super::node_access::{self, node_access};
 use super::node_files::NodeFiles;
 use crate::outcome::Failure;
-use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address};
+use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address, others_in_group};
 use nuthatch_cache::Cache;
 use nuthatch_cluster::boot_clock::{BootClock, SystemBootClock};
 use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
@@ -37,20 +37,9 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 /// Checks the settings of a cluster.
 pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let settings = &loaded.settings;
-    let address = address(loaded)?;
-    etcd::check(loaded, address.as_ref())?;
-    node_access::check(loaded, address.is_some())?;
-    if address.is_none() {
-        if settings.announce != "auto" {
-            let problem = "expected a cluster, found none; name one with --cluster";
-            return Err(loaded.invalid("announce", problem));
-        }
-        if settings.cluster_join != "auto" {
-            let problem = "expected a cluster, found none; name one with --cluster";
-            return Err(loaded.invalid("cluster-join", problem));
-        }
-        return Ok(());
-    }
+    let Some(address) = address(loaded)? else { return check_without_cluster(loaded) };
+    etcd::check(loaded, &address)?;
+    node_access::check(loaded)?;
     let others =
         [("memcache", &settings.memcache), ("pmc", &settings.pmc), ("mrcache", &settings.mrcache)];
     let is_used = |name: &str| !has_default_address(loaded, name);
@@ -71,6 +60,19 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     }
     let addresses = settings.resp.iter().map(|listen_address| &listen_address.address);
     first_of_network(addresses).map(drop).map_err(|problem| loaded.invalid("announce", problem))
+}
+
+/// Checks that no setting of a cluster is set for a server without one, unless it is the default in
+/// a file.
+fn check_without_cluster(loaded: &LoadedSettings) -> Result<(), Failure> {
+    let mut names = others_in_group("cluster").map(|setting| setting.name);
+    match names.find(|name| loaded.is_set(name) && !loaded.is_default_from_file(name)) {
+        Some(name) => {
+            let problem = "expected a cluster, found none; name one with --cluster";
+            Err(loaded.invalid(name, problem))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns whether the addresses of a setting are the default ones, as `--show-config` prints them,

@@ -17,20 +17,10 @@ const LOG: &str = "nuthatch::cluster";
 const TLS_NAMES: [&str; 3] = ["etcd-ca", "etcd-cert", "etcd-key"];
 const LOGIN_NAMES: [&str; 3] = ["etcd-user", "etcd-password", "etcd-password-file"];
 
-/// Checks the settings of the connection to the etcd of a cluster, or of a server without one.
-pub(super) fn check(
-    loaded: &LoadedSettings,
-    address: Option<&ClusterAddress>,
-) -> Result<(), Failure> {
-    let set = |names: &[&'static str]| names.iter().copied().find(|name| loaded.is_set(name));
-    let Some(address) = address else {
-        let name = set(&[&TLS_NAMES[..], &LOGIN_NAMES[..]].concat());
-        let is_away_set = loaded.settings.etcd_away != "stop";
-        let name = name.or(is_away_set.then_some("etcd-away"));
-        let problem = "expected a cluster, found none; name one with --cluster";
-        return name.map_or(Ok(()), |name| Err(loaded.invalid(name, problem)));
-    };
-    if let (false, Some(name)) = (address.has_tls, set(&TLS_NAMES)) {
+/// Checks the settings of the connection to the etcd of a cluster.
+pub(super) fn check(loaded: &LoadedSettings, address: &ClusterAddress) -> Result<(), Failure> {
+    let name_of_tls = TLS_NAMES.into_iter().find(|name| loaded.is_set(name));
+    if let (false, Some(name)) = (address.has_tls, name_of_tls) {
         let problem = "expected etcds:// in --cluster, which certificates are for, found etcd://";
         return Err(loaded.invalid(name, problem));
     }

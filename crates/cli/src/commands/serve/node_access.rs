@@ -13,12 +13,7 @@ use std::sync::Arc;
 const NAMES: [&str; 3] = ["node-ca", "node-user", "node-password-file"];
 
 /// Checks the settings of connections to other nodes.
-pub(super) fn check(loaded: &LoadedSettings, is_node: bool) -> Result<(), Failure> {
-    let is_set = |name: &&str| loaded.is_set(name);
-    if let (false, Some(name)) = (is_node, NAMES.into_iter().find(is_set)) {
-        let problem = "expected a cluster, found none; name one with --cluster";
-        return Err(loaded.invalid(name, problem));
-    }
+pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let [ca, user, password_file] = NAMES;
     if loaded.is_set(ca) && !has_tls(&loaded.settings) {
         let problem = "expected `tls:` in --resp, which certificates are for, found none";
