@@ -189,6 +189,12 @@ impl Cluster {
         self.permit.permission(self.clock.now())
     }
 
+    /// Returns whether this node has items, whether it serves their slots or not.
+    #[must_use]
+    pub fn has_items(&self) -> bool {
+        !self.cache.is_empty()
+    }
+
     /// Returns how often the sets of slots have changed: then requests that wait for a slot can be
     /// executed or refused.
     pub(crate) fn generation(&self) -> u64 {

@@ -39,7 +39,7 @@ pub(super) struct ConnectArgs {
     /// A file whose only line is the password, the same for all nodes
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     password_file: Option<PathBuf>,
-    /// Maximum time for a connection, and for each response
+    /// Maximum time for a connection, and for each whole response
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_above_zero)]
     #[arg(help_heading = HEADING)]
     timeout: Duration,

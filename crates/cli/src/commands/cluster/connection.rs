@@ -5,8 +5,8 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fmt::Write as _;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Bytes in both directions.
 trait Stream: Read + Write {}
@@ -17,6 +17,57 @@ impl<T: Read + Write> Stream for T {}
 pub(super) struct Connection {
     address: String,
     stream: BufReader<Box<dyn Stream>>,
+    timeout: Duration,
+    deadline: Deadline,
+}
+
+/// The time until which the reply to a request has to be complete.
+#[derive(Clone)]
+struct Deadline(Arc<Mutex<Instant>>);
+
+impl Deadline {
+    fn after(timeout: Duration) -> Self {
+        Self(Arc::new(Mutex::new(Instant::now() + timeout)))
+    }
+
+    fn begin(&self, timeout: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + timeout;
+    }
+
+    /// Returns the time that is left.
+    ///
+    /// # Errors
+    ///
+    /// Fails if none is left.
+    fn left(&self) -> io::Result<Duration> {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+/// A socket whose reads and writes end at the deadline.
+struct TimedSocket {
+    socket: TcpStream,
+    deadline: Deadline,
+}
+
+impl Read for TimedSocket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.set_read_timeout(Some(self.deadline.left()?))?;
+        self.socket.read(buffer)
+    }
+}
+
+impl Write for TimedSocket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.deadline.left()?))?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
 }
 
 impl Connection {
@@ -38,7 +89,9 @@ impl Connection {
             }
             _ => format!("{address}: {error}"),
         };
-        let stream = connect(address, timeout).map_err(failed)?;
+        let deadline = Deadline::after(timeout);
+        let socket = connect(address, &deadline).map_err(failed)?;
+        let stream = TimedSocket { socket, deadline: deadline.clone() };
         let stream: Box<dyn Stream> = match tls {
             None => Box::new(stream),
             Some(config) => {
@@ -50,7 +103,8 @@ impl Connection {
                 Box::new(StreamOwned::new(client, stream))
             }
         };
-        Ok(Self { address: address.to_owned(), stream: BufReader::new(stream) })
+        let address = address.to_owned();
+        Ok(Self { address, stream: BufReader::new(stream), timeout, deadline })
     }
 
     /// Sends a request, and returns its reply.
@@ -60,6 +114,7 @@ impl Connection {
             // Writing to a string cannot fail.
             let _ = write!(bytes, "${}\r\n{word}\r\n", word.len());
         }
+        self.deadline.begin(self.timeout);
         let stream = self.stream.get_mut();
         let sent = stream.write_all(bytes.as_bytes()).and_then(|()| stream.flush());
         let reply = sent.and_then(|()| Reply::read(&mut self.stream));
@@ -89,13 +144,11 @@ impl Connection {
     }
 }
 
-fn connect(address: &str, timeout: Duration) -> io::Result<TcpStream> {
+fn connect(address: &str, deadline: &Deadline) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "its name has no address");
     for resolved in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&resolved, timeout) {
+        match TcpStream::connect_timeout(&resolved, deadline.left()?) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
@@ -115,5 +168,32 @@ fn explained(error: &io::Error) -> String {
             format!("the connection ended: {error}; the server may need --tls, or have none")
         }
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::mpsc::channel;
+
+    /// Each byte arrived in time, so the reply could take for ever.
+    #[test]
+    fn the_timeout_is_for_a_whole_reply() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let slow = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().expect("a client");
+            let (_sender, nothing) = channel::<()>();
+            while client.write_all(b"+").is_ok() {
+                let _ = nothing.recv_timeout(Duration::from_millis(5));
+            }
+        });
+        let timeout = Duration::from_millis(100);
+        let mut connection = Connection::open(&address, None, timeout).expect("connected");
+        let error = connection.request(&["PING"]).expect_err("no reply");
+        assert!(error.contains("no response within --timeout"), "{error}");
+        drop(connection);
+        slow.join().expect("ended");
     }
 }

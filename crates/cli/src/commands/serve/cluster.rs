@@ -280,9 +280,14 @@ impl ClusterDrain {
         let slots = self.cluster.served_slots();
         info!(target: LOG, slots, "moving the slots of this node to others before it stops");
         self.member.command(Command::Drain);
-        match self.cluster.wait_until_drained(Instant::now() + self.max_time) {
+        let drained = self.cluster.wait_until_drained(Instant::now() + self.max_time);
+        let has_items = self.cluster.has_items();
+        match drained {
             Drained::Stopped => {}
             Drained::Complete => info!(target: LOG, "all slots have moved to other nodes"),
+            Drained::Impossible | Drained::Late { .. } if !has_items => {
+                info!(target: LOG, "the slots of this node have not moved, and have no items");
+            }
             Drained::Impossible => {
                 warn!(target: LOG, "{CANNOT_MOVE}");
             }
