@@ -217,6 +217,11 @@ impl Cluster {
         self.flushes.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Returns how often requests have removed all items, those in progress included.
+    fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::SeqCst)
+    }
+
     /// Notes that the transitions, or the sets of slots, have changed.
     fn update(&self, transitions: &mut Transitions) {
         let expected = transitions.expected();

@@ -318,6 +318,41 @@ fn a_flush_removes_the_items_that_were_sent_before() {
     assert_eq!(nodes.ask(1, "DBSIZE"), ":0");
 }
 
+/// Ends a loop of another thread, also if the test fails.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Each flush began the transfer anew, so it never ended.
+#[test]
+fn slots_move_while_a_client_removes_all_items_again_and_again() {
+    let mut nodes = Nodes::default();
+    nodes.access.bytes_per_s = 1 << 20;
+    nodes.begin(1);
+    let (mut client, is_end) = (nodes.client(0), AtomicBool::new(false));
+    for number in 0..40 {
+        assert_eq!(client.ask(&format!("SETRANGE key{number} 50000 v")), ":50001");
+    }
+    nodes.add();
+    nodes.command(0, Command::Drain);
+    nodes.pass_until(|nodes| !nodes.ask(0, "CLUSTER INFO").contains("cluster_sent_items:0"));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_end.load(Ordering::Relaxed) {
+                assert_eq!(client.ask("FLUSHALL"), "+OK");
+            }
+        });
+        let _end = SetAtEnd(&is_end);
+        nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
+    });
+    assert_eq!(nodes.ask(1, "DBSIZE"), ":0");
+    assert!(nodes.ask(0, "CLUSTER INFO").contains("cluster_moves_failed:0"));
+}
+
 #[test]
 fn items_of_transfers_that_are_not_open_are_refused() {
     let nodes = Nodes::start(2);

@@ -28,6 +28,11 @@ const CHANGES_TO_SEND: usize = 4096;
 const CHANGES_TO_SEAL: usize = 256;
 const BYTES_TO_SEAL: usize = 4 << 20;
 const MAX_ROUNDS: usize = 32;
+/// How often a transfer begins anew while its slots are served, since a client has removed all
+/// items.
+const MAX_RESTARTS: u32 = 4;
+/// How often the items of sealed slots are sent. After the second flush there are none.
+const MAX_SEALED_SENDS: u32 = 3;
 /// How long slots are sealed until their items are at the target. Their requests wait meanwhile.
 const MAX_SEALED_TIME: Duration = Duration::from_millis(1500);
 /// The pause between attempts to begin, and the maximum time of all attempts.
@@ -78,29 +83,57 @@ impl<'c> Transfer<'c> {
         let pause = |until| cluster.pause(*transfer, until);
         self.wait_until_served(outgoing, &pause)?;
         let mut batches = self.connect(*target, &pause)?;
-        loop {
-            let flushes = cluster.flushes.load(Ordering::SeqCst);
+        let mut restarts = 0;
+        let flushes = loop {
+            let flushes = cluster.flushes();
+            let is_outdated = || restarts < MAX_RESTARTS && cluster.flushes() != flushes;
             self.begin(&mut batches, slots, &pause)?;
             self.record_changes(outgoing)?;
-            self.send_items(&mut batches, slots, &pause)?;
+            self.send_items(&mut batches, slots, &is_outdated, &pause)?;
             self.catch_up(&mut batches, &pause)?;
-            self.seal(outgoing)?;
-            let sealed_until = Instant::now() + MAX_SEALED_TIME;
-            let in_time = |until| Instant::now() < sealed_until && pause(until);
-            let ended = self.send_changes(&mut batches, &in_time);
-            let ended = ended.and_then(|_| Ok(batches.call(("COMPLETE", ""), &in_time)?));
-            if let (Err(Stopped::Cancelled), true) = (&ended, pause(Instant::now())) {
-                let text = "the last changes were not sent within 1.5 s, for which clients wait";
-                return Err(Stopped::Failed(text.to_owned()));
+            if !is_outdated() {
+                break flushes;
             }
-            ended?;
-            batches.set_urgent(false);
-            if cluster.flushes.load(Ordering::SeqCst) == flushes {
+            restarts += 1;
+        };
+        self.seal(outgoing)?;
+        let sealed_until = Instant::now() + MAX_SEALED_TIME;
+        let in_time = |until| Instant::now() < sealed_until && pause(until);
+        let ended = self.send_sealed(&mut batches, slots, flushes, &in_time);
+        if let (Err(Stopped::Cancelled), true) = (&ended, pause(Instant::now())) {
+            let text = "the last changes were not sent within 1.5 s, for which clients wait";
+            return Err(Stopped::Failed(text.to_owned()));
+        }
+        ended
+    }
+
+    /// Sends the last changes of sealed slots. If a client has removed all items since the items at
+    /// the target were read, those are dropped, and what is left is sent again.
+    ///
+    /// A flush before the last slots were sealed is followed by the items that were stored after
+    /// it; one after that by none. So clients that remove all items again and again do not keep
+    /// slots from moving.
+    fn send_sealed(
+        &mut self,
+        batches: &mut Batches<'_>,
+        slots: &SlotSet,
+        mut flushes: u64,
+        pause: &dyn Fn(Instant) -> bool,
+    ) -> Result<(), Stopped> {
+        self.send_changes(batches, pause)?;
+        for _ in 1..MAX_SEALED_SENDS {
+            batches.call(("COMPLETE", ""), pause)?;
+            let before = std::mem::replace(&mut flushes, self.cluster.flushes());
+            if flushes == before {
                 return Ok(());
             }
-            // The items at the target were removed here meanwhile.
-            cluster.resume(*transfer);
+            // The flush may be in progress.
+            self.session.wait_for_guards_of_others();
+            self.begin(batches, slots, pause)?;
+            self.send_items(batches, slots, &|| false, pause)?;
         }
+        batches.call(("COMPLETE", ""), pause)?;
+        Ok(())
     }
 
     /// Sends the keys that are changed meanwhile, until they are few.
@@ -183,7 +216,10 @@ impl<'c> Transfer<'c> {
     /// Records from now on which keys of the slots are changed.
     fn record_changes(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
         let cluster = self.cluster;
-        cluster.changes.take();
+        let (_, is_awaited) = cluster.changes.take();
+        if is_awaited {
+            cluster.resume_requests();
+        }
         let mut transitions = cluster.transitions();
         let current = transitions.wanted(outgoing.transfer).ok_or(Stopped::Cancelled)?;
         cluster.moving.add(&current.slots);
@@ -194,11 +230,12 @@ impl<'c> Transfer<'c> {
         Ok(())
     }
 
-    /// Sends all items of the slots.
+    /// Sends all items of the slots, unless they are outdated meanwhile.
     fn send_items(
         &mut self,
         batches: &mut Batches<'_>,
         slots: &SlotSet,
+        is_outdated: &dyn Fn() -> bool,
         pause: &dyn Fn(Instant) -> bool,
     ) -> Result<(), Stopped> {
         let (mut cursor, mut buffer) = (0, Vec::new());
@@ -229,7 +266,7 @@ impl<'c> Transfer<'c> {
                 self.send_changes(batches, pause)?;
                 batches.set_urgent(false);
             }
-            if cursor == 0 {
+            if cursor == 0 || is_outdated() {
                 return Ok(());
             }
         }
