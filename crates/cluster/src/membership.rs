@@ -20,6 +20,12 @@ pub trait SlotServer: Send {
     ///
     /// `member` has the lease and the epochs to store for a warm restart.
     fn handle(&mut self, member: &Member, event: Event);
+
+    /// Notes that the permit is about to be set until this time or, if that has passed, that it was
+    /// ended.
+    fn note_permit(&mut self, until: BootTime) {
+        let _ = until;
+    }
 }
 
 /// Passes requests of the program to a running member. The task ends when all are dropped: its
@@ -144,8 +150,18 @@ impl Membership {
                 };
                 self.watch = Some(self.tasks.spawn(task));
             }
-            Output::Permit(until) => self.permit.set(until),
-            Output::PermitWithoutLease(until) => self.permit.extend_without_lease(until),
+            Output::Permit(until) if until > self.clock.now() => {
+                server.note_permit(until);
+                self.permit.set(until);
+            }
+            Output::Permit(until) => {
+                self.permit.set(until);
+                server.note_permit(until);
+            }
+            Output::PermitWithoutLease(until) => {
+                server.note_permit(until.max(self.permit.until()));
+                self.permit.extend_without_lease(until);
+            }
             Output::Event(event) => server.handle(&self.member, event),
         }
     }

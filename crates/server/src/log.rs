@@ -5,6 +5,7 @@
 //! were suppressed.
 
 use nuthatch_cluster::node_id::NodeId;
+use nuthatch_cluster::slot::SlotSet;
 use nuthatch_compress::{Error as CompressError, Evaluation};
 use nuthatch_listen::RateLimit;
 use nuthatch_tiered::Event;
@@ -324,6 +325,17 @@ pub(crate) fn slots_moved(target: NodeId, slots: usize, items: u64, time: Durati
     let target = target.to_string();
     let text = "all items of slots were sent to another node";
     info!(target: CLUSTER, %target, slots, items, ms, "{text}");
+}
+
+/// Logs that the node serves slots from now on, in an epoch and earlier ones.
+pub(crate) fn slots_begin(slots: &SlotSet, epoch: u64) {
+    info!(target: CLUSTER, %slots, epoch, "the node begins to serve slots");
+}
+
+/// Logs that the node has not served slots for some time.
+pub(crate) fn slots_end(slots: &SlotSet, epoch: u64, ago: Duration) {
+    let ms_ago = ago.as_millis() as u64;
+    info!(target: CLUSTER, %slots, epoch, ms_ago, "the node no longer serves slots");
 }
 
 pub(crate) fn move_failed(target: NodeId, slots: usize, problem: &str) {

@@ -102,14 +102,21 @@ class Node(Server):
     def __init__(self, folder, name, endpoint, *options):
         self.folder, self.name, self.endpoint, self.options = folder, name, endpoint, options
         self.port = free_port()
+        # When its processes have ended.
+        self.exits = []
         self.start()
+
+    def end(self, number=signal.SIGKILL):
+        status = super().end(number)
+        self.exits.append(time.time())
+        return status
 
     def start(self):
         # The server would warn of variables that are not its settings.
         names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
-            + ["--resp", f"127.0.0.1:{self.port}", "--data-dir", self.folder / self.name]
+            + ["--resp", self.resp(), "--data-dir", self.folder / self.name]
             + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info", *self.options],
             stdout=subprocess.PIPE,
             stderr=open(self.folder / f"{self.name}.log", "ab"),
@@ -118,6 +125,10 @@ class Node(Server):
         )
         line = self.process.stdout.readline()
         assert line.endswith(" for clients of Redis\n"), f"{line!r}; see {self.name}.log"
+
+    def resp(self):
+        """The address for clients."""
+        return f"127.0.0.1:{self.port}"
 
     def log(self):
         """The log of all its processes."""

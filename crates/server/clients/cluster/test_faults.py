@@ -6,6 +6,7 @@ import time
 
 import errors
 import history
+import journal
 import ownership
 import pytest
 from conftest import is_balanced
@@ -151,5 +152,7 @@ def check(cluster):
     assert reads > 500
     slots = ownership.check(ownership.read(cluster.etcd.endpoint))
     assert slots.problems == []
+    nodes = [journal.services(node.name, node.log(), node.exits) for node in cluster.nodes]
+    assert journal.check(nodes) == []
     # Each node has lost its slots at least once, and has got slots again.
     assert sum(slots.changes.values()) > 2 * 16384

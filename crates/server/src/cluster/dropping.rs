@@ -37,7 +37,7 @@ impl Cluster {
                 transitions.stale.subtract(&slots);
                 transitions.dirty.subtract(&slots);
                 let owned = slots.common(&transitions.owned);
-                self.serve(&mut transitions, &owned);
+                self.serve(&mut transitions, &owned, &self.map());
             }
         }
     }

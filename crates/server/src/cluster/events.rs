@@ -18,7 +18,7 @@ impl Cluster {
     /// of the server. Until then its requests wait, for a limited time.
     pub fn handle(&self, member: &Member, event: Event) {
         match event {
-            Event::Gained { slots, items } => self.gain(&slots, items),
+            Event::Gained { slots, items } => self.gain(&slots, items, member.map()),
             Event::Lost { slots } => self.lose(&slots),
             Event::Incoming { from, slots } => self.expect_items(from, &slots),
             Event::Drained => self.note_drained(),
@@ -30,7 +30,7 @@ impl Cluster {
         }
     }
 
-    fn gain(&self, slots: &SlotSet, items: Items) {
+    fn gain(&self, slots: &SlotSet, items: Items, map: &SlotMap) {
         let mut transitions = self.transitions();
         let mut outdated = slots.clone();
         match items {
@@ -42,14 +42,15 @@ impl Cluster {
         transitions.end_incoming(slots);
         transitions.owned.add(slots);
         transitions.is_drained = false;
-        self.serve(&mut transitions, slots);
+        self.serve(&mut transitions, slots, map);
     }
 
-    /// Serves slots, except those whose items are dropped first.
-    pub(super) fn serve(&self, transitions: &mut Transitions, slots: &SlotSet) {
+    /// Serves slots, except those whose items are dropped first. The map has them as own ones.
+    pub(super) fn serve(&self, transitions: &mut Transitions, slots: &SlotSet, map: &SlotMap) {
         let mut ready = slots.clone();
         ready.subtract(&transitions.stale);
         transitions.dirty.add(&ready);
+        self.log_begin(transitions, &ready, map);
         self.served.add(&ready);
         self.update(transitions);
     }
@@ -67,6 +68,7 @@ impl Cluster {
         self.update(&mut transitions);
         self.served.remove(slots);
         self.moving.remove(slots);
+        self.log_end(&mut transitions);
         self.losses.fetch_add(1, Ordering::Release);
     }
 
@@ -97,8 +99,9 @@ impl Cluster {
         let mut sealed = outgoing.slots.clone();
         sealed.subtract(&resumed);
         transitions.owned.subtract(&sealed);
-        self.serve(&mut transitions, &resumed);
+        self.serve(&mut transitions, &resumed, &self.map());
         self.moving.remove(&outgoing.slots);
+        self.log_end(&mut transitions);
     }
 
     fn replace_map(&self, map: &Arc<SlotMap>) {

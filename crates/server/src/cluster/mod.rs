@@ -12,6 +12,7 @@
 //! | `transitions.rs` | slots that are not served yet, or not any more |
 //! | `awaited.rs` | slots whose requests wait for a limited time |
 //! | `draining.rs` | waits until the node has no slots any more |
+//! | `journal.rs` | the log of the times at which the node serves slots |
 //! | `slot_thread.rs` | a thread of the cluster that uses the cache |
 //! | `dropping.rs` | removes the items of slots that another node has served |
 //! | `moving/` | sends the items of slots to another node |
@@ -34,6 +35,7 @@ mod dropping;
 mod endpoint;
 mod events;
 mod frame;
+mod journal;
 mod members;
 mod move_counters;
 mod move_reports;

@@ -40,6 +40,11 @@ impl SharedSlots {
         }
     }
 
+    /// Returns the slots.
+    pub(super) fn to_set(&self) -> SlotSet {
+        (0..SLOTS as u16).filter(|slot| self.contains(*slot)).collect()
+    }
+
     /// Returns the number of slots.
     pub(super) fn count(&self) -> usize {
         self.0.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum()

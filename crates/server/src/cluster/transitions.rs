@@ -1,6 +1,7 @@
 //! Slots that are not served yet, or not any more.
 
 use super::awaited::Awaited;
+use nuthatch_cluster::boot_clock::BootTime;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 use std::collections::BTreeMap;
@@ -22,10 +23,20 @@ pub(super) struct Transitions {
     pub(super) lost: SlotSet,
     /// Slots whose requests wait.
     pub(super) awaited: Awaited,
+    pub(super) journal: Journal,
     /// Whether all slots have moved away after a request to drain.
     pub(super) is_drained: bool,
     /// Whether the threads of the cluster have to end.
     pub(super) is_stopping: bool,
+}
+
+/// What the log has of the slots that this node serves.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    /// Slots that the node serves.
+    pub(super) logged: SlotSet,
+    /// When the permit to serve ends; `None` without one.
+    pub(super) permitted_until: Option<BootTime>,
 }
 
 /// Slots that move to another node.
@@ -83,6 +94,7 @@ impl Transitions {
             incoming: BTreeMap::new(),
             lost: SlotSet::new(),
             awaited: Awaited::default(),
+            journal: Journal::default(),
             is_drained: false,
             is_stopping: false,
         }

@@ -6,7 +6,7 @@ use super::node_files::NodeFiles;
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address, others_in_group};
 use nuthatch_cache::Cache;
-use nuthatch_cluster::boot_clock::{BootClock, SystemBootClock};
+use nuthatch_cluster::boot_clock::{BootClock, BootTime, SystemBootClock};
 use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::{Permission, Permit};
@@ -215,6 +215,7 @@ async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
     let mut before = None;
     loop {
         tokio::time::sleep(LOOK_INTERVAL).await;
+        cluster.log_end_of_permit();
         let permission = Some(cluster.permission());
         if permission == before {
             continue;
@@ -251,6 +252,10 @@ impl SlotServer for Server {
             self.files.keep_lease(self.lease);
         }
         self.cluster.handle(member, event);
+    }
+
+    fn note_permit(&mut self, until: BootTime) {
+        self.cluster.log_permit(until);
     }
 }
 

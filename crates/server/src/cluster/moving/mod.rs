@@ -88,7 +88,7 @@ impl Cluster {
         let Some(outgoing) = transitions.wanted(transfer) else { return };
         outgoing.is_sealed = false;
         let slots = outgoing.slots.clone();
-        self.serve(&mut transitions, &slots);
+        self.serve(&mut transitions, &slots, &self.map());
         self.moving.remove(&slots);
     }
 

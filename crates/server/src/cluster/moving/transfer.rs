@@ -16,7 +16,6 @@ use nuthatch_cache::{Item, Session};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::{SlotSet, slot_of};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Items that are examined under one epoch guard.
@@ -323,6 +322,7 @@ impl<'c> Transfer<'c> {
         cluster.moving.remove(&slots);
         drop(transitions);
         self.session.wait_for_guards_of_others();
+        cluster.log_end(&mut cluster.transitions());
         Ok(())
     }
 }
