@@ -240,6 +240,11 @@ CLUSTER = [
           {"{{kind}}": f"sum by (kind) ({rate('nuthatch_cluster_refused_requests_total')})"},
           "moved: clients do not know the owner; normal while slots move. crossslot: a request "
           "with keys of several slots. clusterdown: no lease, or no owner."),
+    Panel("Forwarded requests", "reqps",
+          {"{{instance}}": rate("nuthatch_cluster_forwarded_requests_total"),
+           "{{instance}} failed": rate("nuthatch_cluster_forwards_failed_total")},
+          "Clients of Redis Cluster would send them to the owners. Failed: the log of the node has "
+          "the reason."),
 ]
 
 SNAPSHOTS = [

@@ -338,6 +338,10 @@ pub(crate) fn slots_end(slots: &SlotSet, epoch: u64, ago: Duration) {
     info!(target: CLUSTER, %slots, epoch, ms_ago, "the node no longer serves slots");
 }
 
+pub(crate) fn forward_failed(problem: &str) {
+    rate_limited!(WARN, CLUSTER, problem, "a request was not forwarded to the owner of its slot");
+}
+
 pub(crate) fn move_failed(target: NodeId, slots: usize, problem: &str) {
     let target = target.to_string();
     rate_limited!(

@@ -125,10 +125,9 @@ var refusals = []struct{ values, message string }{
 	{"cache.auth.existingSecret=p,cache.resources.requests.memory=64Gi", "at most the limit"},
 	{"cache.auth.existingSecret=p,fullnameOverride=1.a", "begins with a letter"},
 	{"cache.auth.existingSecret=p,cache.follow=null", "follow"},
-	{"cache.auth.existingSecret=p,cache.cluster.enabled=true",
-		"cache.listen.memcache: expected false with cache.cluster.enabled, found true: nodes serve " +
-			"clients of Redis only"},
-	{nodes + "cache.listen.pmc=true", "cache.listen.pmc: expected false"},
+	{nodes + "cache.listen.pmc=true",
+		"cache.listen.pmc: expected false with cache.cluster.enabled, found true: nodes serve " +
+			"clients of Redis and memcached only"},
 	{nodes + "cache.listen.resp=false", "cache.listen.resp: expected true with cache.cluster.enabled"},
 	{nodes + "cache.cluster.etcd.endpoints=null",
 		"cache.cluster.etcd.endpoints: expected at least one HOST:PORT of etcd, found none"},
@@ -169,7 +168,7 @@ const (
 
 	store = "cache.enabled=false,store.enabled=true,store.auth.enabled=false,"
 
-	nodes = "cache.auth.existingSecret=p,cache.cluster.enabled=true,cache.listen.memcache=false," +
+	nodes = "cache.auth.existingSecret=p,cache.cluster.enabled=true," +
 		"cache.cluster.etcd.endpoints[0]=etcd:2379,"
 
 	follow = "cache.auth.existingSecret=p,cache.follow.enabled=true," +
@@ -198,6 +197,7 @@ var accepted = []string{
 		"store.env.OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318",
 	"cache.auth.existingSecret=p,cache.settings.otlp=http://collector:4318," +
 		"networkPolicy.enabled=false",
+	nodes + "cache.listen.memcache=true,cache.settings.cluster-forward=true",
 	job + "populate.jobs.a.job=sql = \"select id from t where user = 1 and password = ''\"",
 	job + "populate.jobs.a.job=from = \"postgresql://db/app?options=-c%20work_mem\"",
 	store + "store.extraArgs[0]=--otlp=http://collector:4318," +

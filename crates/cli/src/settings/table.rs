@@ -249,7 +249,8 @@ settings! {
             more: "etcds:// connects to etcd with TLS. Nodes with the same URL share the slots of \
                    Redis Cluster, in proportion to --memory; clients of Redis Cluster find them. \
                    etcd has the owner of each slot. A node that cannot renew its lease there \
-                   answers CLUSTERDOWN (see --etcd-away). Nodes serve clients of Redis only, \
+                   answers CLUSTERDOWN (see --etcd-away). Nodes serve clients of Redis and \
+                   memcached only, \
                    without --disk and --warm-restart. With --data-dir, a node keeps its \
                    identifier. See docs/cluster.md.",
         }
@@ -314,6 +315,16 @@ settings! {
             more: "auto is the first address of --resp.",
         }
 
+        cluster_forward: bool = Bool {
+            value_name: "BOOL",
+            default: "false",
+            help: "Forward requests of Redis clients for slots of other nodes, instead of MOVED",
+            more: "For clients that know nothing of clusters. Each such request takes a round trip \
+                   more. MGET, MSET, DEL, UNLINK, EXISTS and TOUCH are split by node; FLUSHALL and \
+                   FLUSHDB flush all nodes; MULTI, EXEC and WATCH are not forwarded. Requests of \
+                   memcached clients are always forwarded.",
+        }
+
         node_ca: Option<PathBuf> = Path {
             value_name: "FILE",
             help: "CA certificates in PEM for the addresses of other nodes of a cluster",
@@ -326,8 +337,9 @@ settings! {
         node_user: String = Text(|_| Ok(())) {
             value_name: "NAME",
             help: "The user as which a node logs in to the other nodes of a cluster",
-            more: "With --users. It needs the command cluster|transfer. Otherwise the nodes log in \
-                   with their own password, which is the same for all.",
+            more: "With --users. It needs the command cluster|transfer, and all commands and keys \
+                   if nodes forward requests. Otherwise the nodes log in with their own \
+                   password, which is the same for all.",
             reloads: true,
         }
 

@@ -1,7 +1,7 @@
 //! Addresses of nodes.
 
 /// The address of a node for clients.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Endpoint {
     /// The name or the address of the host, without brackets.
     pub(crate) host: String,

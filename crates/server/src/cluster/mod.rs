@@ -16,6 +16,10 @@
 //! | `slot_thread.rs` | a thread of the cluster that uses the cache |
 //! | `dropping.rs` | removes the items of slots that another node has served |
 //! | `moving/` | sends the items of slots to another node |
+//! | `forwarder.rs` | forwards requests to the owners of their slots |
+//! | `forwarding/` | requests that are forwarded, and connections to other nodes |
+//! | `connection.rs` | a connection to another node |
+//! | `reply_end.rs` | finds the end of a reply of another node |
 //! | `move_counters.rs`, `move_reports.rs` | what was moved, and how transfers ended |
 //! | `receiving.rs` | which transfers from other nodes are accepted |
 //! | `frame.rs` | items on their way to another node |
@@ -29,11 +33,14 @@
 mod awaited;
 mod batch_permit;
 mod changes;
+mod connection;
 mod coverage;
 mod draining;
 mod dropping;
 mod endpoint;
 mod events;
+mod forwarder;
+mod forwarding;
 mod frame;
 mod journal;
 mod members;
@@ -43,25 +50,30 @@ mod moving;
 mod operator;
 mod receiving;
 mod refusal;
+mod reply_end;
 mod report;
 mod shared_slots;
 mod slot_thread;
 mod transitions;
 
 pub(crate) use batch_permit::BatchPermit;
+pub use connection::NodeAccess;
 pub(crate) use coverage::{Coverage, NodeSlots};
 pub use draining::Drained;
+pub(crate) use forwarder::Forwarder;
+pub(crate) use forwarding::{Forward, ForwardOutcome, ForwardResults, Replies, Requests, Targets};
 pub(crate) use frame::{Record, records, write_of};
 pub(crate) use members::MemberRow;
 pub use move_reports::MoveReport;
-pub use moving::NodeAccess;
 pub(crate) use receiving::TransferRefusal;
 pub use refusal::Admission;
 pub(crate) use refusal::Refusal;
+pub(crate) use reply_end::ReplyEnd;
 pub(crate) use report::CLUSTER_FIELDS;
 pub(crate) use slot_thread::SlotThread;
 
 use changes::Changes;
+use forwarding::state::Forwarding;
 use move_counters::MoveCounters;
 use move_reports::Reports;
 use nuthatch_cache::Cache;
@@ -121,6 +133,7 @@ pub struct Cluster {
     access: RwLock<Arc<NodeAccess>>,
     /// Passes requests of operators to the membership, once the node takes part in the cluster.
     member: OnceLock<MemberInput>,
+    forwarding: Forwarding,
 }
 
 impl Cluster {
@@ -155,6 +168,7 @@ impl Cluster {
             reports: Reports::default(),
             access: RwLock::default(),
             member: OnceLock::new(),
+            forwarding: Forwarding::default(),
         }
     }
 

@@ -96,6 +96,27 @@ impl Cluster {
         self.refuse_slot(is_permitted, slot, written)
     }
 
+    /// Returns why this node does not execute a request with these keys, which may belong to
+    /// different slots. If other nodes own some, that is the reason, even if others have to wait.
+    #[cold]
+    pub(crate) fn refuse_each<'k>(
+        &self,
+        is_permitted: bool,
+        writes: bool,
+        keys: impl Iterator<Item = &'k [u8]>,
+    ) -> Option<Refusal> {
+        let mut found = None;
+        for key in keys {
+            match self.refuse(is_permitted, writes, std::iter::once(key)) {
+                None => {}
+                Some(Refusal::Waits) => found = found.or(Some(Refusal::Waits)),
+                Some(moved @ Refusal::Moved(..)) => found = Some(moved),
+                refusal => return refusal,
+            }
+        }
+        found
+    }
+
     #[cold]
     fn refuse_slot(
         &self,

@@ -2,6 +2,7 @@
 
 use super::Cluster;
 use super::coverage::{Coverage, NodeSlots};
+use super::forwarding::state::ForwardCounts;
 use super::move_counters::MoveProgress;
 use crate::report_field::{ReportField, counter, gauge};
 use nuthatch_cluster::lease::Permission;
@@ -22,6 +23,7 @@ pub(crate) struct ClusterReport {
     pub(crate) dropped_items: u64,
     pub(crate) lost_leases: u64,
     pub(crate) moves: MoveProgress,
+    pub(crate) forwards: ForwardCounts,
 }
 
 /// All fields.
@@ -113,6 +115,17 @@ pub(crate) const CLUSTER_FIELDS: &[ReportField<ClusterReport, f64>] = &[
         "Items that were lost in moves, since the other node does not accept values so long.",
         |it| it.moves.left_out as f64,
     ),
+    counter(
+        ("cluster_forwarded_requests", "nuthatch_cluster_forwarded_requests"),
+        "Requests of clients that were forwarded to other nodes.",
+        |it| it.forwards.forwarded as f64,
+    ),
+    counter(
+        ("cluster_forwards_failed", "nuthatch_cluster_forwards_failed"),
+        "Forwarded requests without a reply of an owner: the client got an error, or its \
+         connection was closed.",
+        |it| it.forwards.failed as f64,
+    ),
 ];
 
 impl Cluster {
@@ -135,6 +148,7 @@ impl Cluster {
             dropped_items: self.dropped_items.load(Ordering::Relaxed),
             lost_leases: self.permit.losses(),
             moves: self.moves.progress(),
+            forwards: self.forward_counts(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::commands::{self, Call, Next};
 use super::{Decoder, Error, KeyBuffer, Request as Parsed, Step as DecodeStep};
 use super::{reply, with_value};
+use crate::cluster::{Admission, Cluster, Forward, Refusal};
 use crate::full::Full;
 use crate::http_guard::is_http_line;
 use crate::log;
@@ -10,7 +11,7 @@ use crate::net::connection::Connection;
 use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
 use crate::resp::commands::Session;
 use crate::span::Span;
-use crate::state::Server;
+use crate::state::{ClusterWait, Server};
 use nuthatch_cache::PendingValue;
 
 pub(crate) struct MemcacheDriver;
@@ -105,6 +106,25 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for MemcacheDr
     }
 
     #[cold]
+    fn forward(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        _: &Server,
+        _: &[Span],
+        bytes: &[u8],
+    ) -> Option<Forward> {
+        match request {
+            Request::Parsed(request) => Some(commands::forward(request, bytes)),
+            Request::InPlace(request) => {
+                let value = connection.in_place.get().and_then(PendingValue::value);
+                let request = with_value(*request, value.unwrap_or_default());
+                Some(commands::forward(&request, bytes))
+            }
+            Request::Fault { .. } | Request::Http => None,
+        }
+    }
+
+    #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
         if let Request::Parsed(request) | Request::InPlace(request) = request {
             commands::out_of_memory(&mut call(context), request);
@@ -124,6 +144,11 @@ fn execute<T: Decoders<Session = Session>>(
         }
         return Ok(());
     }
+    if let Some(cluster) = &context.server.cluster
+        && let Some(result) = refuse(request, context, cluster)
+    {
+        return result;
+    }
     let (kind, len) = commands::kind(request);
     let start = context.connection.out.len();
     context.connection.client.begin(context.server, len);
@@ -134,6 +159,44 @@ fn execute<T: Decoders<Session = Session>>(
         context.connection.state.close();
     }
     Ok(())
+}
+
+/// Lets a request wait that this node of a cluster does not execute now, or replies with an error.
+/// Returns `None` if the node executes it.
+#[inline]
+fn refuse<T: Decoders>(
+    request: &Parsed<'_>,
+    context: &mut Context<'_, T>,
+    cluster: &Cluster,
+) -> Option<Result<(), Full>> {
+    let client = &context.connection.client;
+    if let Parsed::TooLarge(_) = request
+        && client.cluster_wait.take() == ClusterWait::Ended
+    {
+        return None;
+    }
+    let is_permitted = match context.admission {
+        Admission::Checked => return None,
+        admission => admission == Admission::Permitted,
+    };
+    let refusal = if let Parsed::FlushAll { .. } = request {
+        // All nodes execute it. A node without a permit does not know all.
+        (!is_permitted).then_some(Refusal::Down)
+    } else {
+        Some(commands::refuse(cluster, context.server, is_permitted, request)?)
+    };
+    let wait = match refusal {
+        None | Some(Refusal::Moved(..)) => ClusterWait::Owner,
+        Some(Refusal::Waits) => ClusterWait::Slot,
+        Some(refusal) => {
+            if !commands::noreply(request) {
+                reply::server_error(&mut context.connection.out, &refusal.text());
+            }
+            return Some(Ok(()));
+        }
+    };
+    client.cluster_wait.set(wait);
+    Some(Err(Full))
 }
 
 #[cold]

@@ -8,6 +8,7 @@
 pub mod commands;
 mod decode;
 pub(crate) mod driver;
+pub(crate) mod forwarded;
 pub mod meta_reply;
 pub mod reply;
 

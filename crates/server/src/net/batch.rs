@@ -8,12 +8,13 @@ use super::connection::Connection;
 use super::connections::Connections;
 use super::disk::{Disk, note_needed};
 use super::driver::{Context, Decoders, Driver, Step};
+use super::forwarding::Forwards;
 use super::reactor::{Number, Reactor};
 use super::work::{Held, Progress, Work};
 use crate::cluster::{Admission, BatchPermit, Cluster};
 use crate::full::Full;
 use crate::span::Span;
-use crate::state::{MemcachedState, PrefetchedKey, Sampler, Server};
+use crate::state::{ClusterWait, MemcachedState, PrefetchedKey, Sampler, Server};
 use nuthatch_cache::{Guard, KeyHash, Session};
 use std::ops::Range;
 
@@ -78,6 +79,8 @@ pub(crate) struct Resources<'a, 'c, T: Decoders> {
     pub(crate) memcache: &'a MemcachedState,
     /// The disk tier, if there is one.
     pub(crate) disk: Option<&'a Disk>,
+    /// Forwards requests to other nodes of a cluster, if there is one.
+    pub(crate) forwards: Option<&'a Forwards>,
     /// Whether other threads have sessions.
     pub(crate) shared: bool,
     /// Whether connections take much memory.
@@ -304,8 +307,11 @@ impl Batch {
                 is_first_guard = false;
                 let Some(found) = connections.get(number) else { continue };
                 connection = found;
-                let disk = *disk;
-                let mut retry = Retry { number, server, memcache, disk, spans, is_permitted };
+                let (disk, forwards) = (*disk, resources.forwards);
+                let executed = self.progress[*work].executed;
+                let input = Input::new(works[*work].bytes(resources.reactor), executed..*end);
+                let mut retry =
+                    Retry { number, input, server, memcache, disk, forwards, spans, is_permitted };
                 if let Some(held) = retry.run::<T, D>(request, connection, &mut guard) {
                     self.progress[*work].hold(held);
                     any_held = true;
@@ -385,12 +391,30 @@ fn execute_one<T: Decoders, D: Driver<T>>(
 /// their replies are closed.
 const ATTEMPTS_BEFORE_CLOSING: u32 = 20;
 
+/// The bytes of a request that was not executed.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    /// The bytes, with bytes after the request that need no reply.
+    bytes: &'a [u8],
+    /// Whether it is the first request of the connection's input.
+    is_first: bool,
+}
+
+impl<'a> Input<'a> {
+    #[cold]
+    fn new(input: &'a [u8], range: Range<usize>) -> Self {
+        Self { is_first: range.start == 0, bytes: &input[range] }
+    }
+}
+
 /// Further attempts to execute a request of a connection.
 struct Retry<'a> {
     number: Number,
+    input: Input<'a>,
     server: &'a Server,
     memcache: &'a MemcachedState,
     disk: Option<&'a Disk>,
+    forwards: Option<&'a Forwards>,
     spans: &'a [Span],
     is_permitted: bool,
 }
@@ -405,8 +429,8 @@ impl Retry<'_> {
         connection: &mut Connection<T>,
         guard: &mut Guard<'_>,
     ) -> Option<Held> {
-        if connection.client.awaits_slot.take() {
-            return Some(Held::Slot);
+        if let Some(held) = self.wait_for_cluster::<T, D>(request, connection) {
+            return Some(held);
         }
         // What was read found no room for some time: clients that do not read may keep it.
         if guard.needs_disk()
@@ -423,10 +447,12 @@ impl Retry<'_> {
             DiskWait::None if self.execute_again::<T, D>(request, connection, guard) => {
                 return None;
             }
-            // The slot may have been sealed since the first attempt.
-            _ if connection.client.awaits_slot.take() => return Some(Held::Slot),
             // The items that it needs do not fit in memory together.
             DiskWait::Failed | DiskWait::None => {}
+        }
+        // The slot may have been sealed since the first attempt.
+        if let Some(held) = self.wait_for_cluster::<T, D>(request, connection) {
+            return Some(held);
         }
         if guard.needs_disk() {
             if let DiskWait::Waits = self.wait_for_disk(connection, guard) {
@@ -439,6 +465,45 @@ impl Retry<'_> {
         let mut context = Context { guard, connection, server, memcache, spans, admission };
         D::out_of_memory(request, &mut context);
         None
+    }
+
+    /// Returns the bytes of the request, without those after it that need no reply: the decoder may
+    /// be in the middle of these.
+    fn len_of_request<T: Decoders, D: Driver<T>>(&self, connection: &mut Connection<T>) -> usize {
+        let in_place = connection.in_place.decoder().filter(|_| self.input.is_first);
+        let protocol = connection.decoder.protocol();
+        let new = || T::new(protocol, self.server, connection.trusted);
+        let decoder = in_place.unwrap_or_else(new);
+        let later = std::mem::replace(&mut connection.decoder, decoder);
+        let step = D::next(connection, self.input.bytes, &mut Vec::new());
+        connection.decoder = later;
+        match step {
+            Step::Request { consumed, .. } => consumed,
+            Step::Skip { .. } | Step::More => self.input.bytes.len(),
+        }
+    }
+
+    /// Lets a request wait for its slot, or for the reply of the owner, if it has to.
+    fn wait_for_cluster<T: Decoders, D: Driver<T>>(
+        &self,
+        request: &D::Request<'_>,
+        connection: &mut Connection<T>,
+    ) -> Option<Held> {
+        match connection.client.cluster_wait.take() {
+            ClusterWait::Nothing | ClusterWait::Ended => None,
+            ClusterWait::Slot => Some(Held::Slot),
+            ClusterWait::Owner => {
+                let request =
+                    D::forward(request, connection, self.server, self.spans, self.input.bytes);
+                let (forwards, request) = (self.forwards?, request?);
+                if !forwards.has_room_for(&request) {
+                    return None;
+                }
+                let len = self.len_of_request::<T, D>(connection);
+                forwards.begin((self.number, connection), request, len);
+                Some(Held::Forward)
+            }
+        }
     }
 
     /// Executes a request once more if memory was freed. Returns whether it was executed.

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 pub(crate) use super::decoders::{Decoders, Decodes};
-use crate::cluster::Admission;
+use crate::cluster::{Admission, Forward};
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, Server};
@@ -93,6 +93,19 @@ pub(crate) trait Driver<T: Decoders> {
     /// Executes a request and appends its reply. With [`Full`] nothing was replied: the caller
     /// renews the guard and tries once more.
     fn execute(request: &Self::Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full>;
+
+    /// Returns what the owners of its slots execute for a request that has to wait for
+    /// [them](crate::state::ClusterWait::Owner). `bytes` are those of the request, without a value
+    /// that was received in place.
+    fn forward(
+        _: &Self::Request<'_>,
+        _: &Connection<T>,
+        _: &Server,
+        _: &[Span],
+        _bytes: &[u8],
+    ) -> Option<Forward> {
+        None
+    }
 
     /// Refuses a request for which there is no memory even after the guard was renewed.
     fn out_of_memory(request: &Self::Request<'_>, context: &mut Context<'_, T>);

@@ -9,6 +9,7 @@ pub(crate) mod decoders;
 pub(crate) mod disk;
 mod disk_reads;
 pub(crate) mod driver;
+pub(crate) mod forwarding;
 pub(crate) mod listener;
 pub(crate) mod pending_value;
 pub(crate) mod reactor;

@@ -39,7 +39,8 @@ pub(crate) struct Progress {
     pub(crate) requests: usize,
     /// Whether the rest waits for a later iteration.
     pub(crate) waits: bool,
-    /// What a request waits for that was not executed. It is executed again then.
+    /// What a request waits for that was not executed. It is executed again then, unless another
+    /// node executes it.
     pub(crate) held: Option<Held>,
 }
 
@@ -52,6 +53,24 @@ pub(crate) enum Held {
     Disk,
     /// A slot of the cluster that this node or another one is about to serve.
     Slot,
+    /// The reply of the node of the cluster that owns the slot. It is not executed here again.
+    Forward,
+}
+
+/// The request of a connection that is being forwarded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Forwarded {
+    /// Its bytes in the inbox.
+    pub(crate) len: usize,
+    /// Whether it is executed here afterwards.
+    pub(crate) then_executes: bool,
+}
+
+impl Forwarded {
+    /// Returns whether there is such a request.
+    pub(crate) fn is_pending(self) -> bool {
+        self.len > 0
+    }
 }
 
 impl Progress {

@@ -1,9 +1,11 @@
 //! Connects RESP to [`commands`](super::commands).
 
 use super::commands::{
-    Args, Call, Failure, Found, Session, execute_found, lookup, may_execute, refuse_for_memory,
+    Args, Call, Failure, Found, Session, execute_found, forward, lookup, may_execute,
+    refuse_for_memory,
 };
 use super::{Decoder, Inline, ProtocolError, Reply};
+use crate::cluster::Forward;
 use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
@@ -188,6 +190,19 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
             connection.state.close();
         }
         Ok(())
+    }
+
+    #[cold]
+    fn forward(
+        request: &Request<'_>,
+        connection: &Connection<T>,
+        server: &Server,
+        spans: &[Span],
+        _: &[u8],
+    ) -> Option<Forward> {
+        let (args, found) = request.parts(spans)?;
+        let args = args.with_pending_value(connection.in_place.get());
+        Some(forward(server, found?, args, connection.client.version))
     }
 
     #[cold]

@@ -5,7 +5,7 @@ mod redis_settings;
 
 pub use heartbeat::Heartbeat;
 
-use crate::cluster::{Cluster, SlotThread};
+use crate::cluster::{Cluster, Forwarder, SlotThread};
 use crate::compression::TrainingThread;
 use crate::log;
 use crate::net::listener::{Bound, Listener, Listening, listen};
@@ -103,6 +103,8 @@ pub struct Running {
     training: Option<TrainingThread>,
     /// Drops items of slots of a cluster, and moves slots to other nodes.
     slots: Vec<SlotThread>,
+    /// Forwards requests to other nodes of a cluster.
+    forwarder: Option<Forwarder>,
     /// Prepares free segments, so that no request waits for memory that the system must zero.
     _prefill: Prefill,
 }
@@ -262,6 +264,7 @@ impl Running {
             restorer,
             training: None,
             slots: Vec::new(),
+            forwarder: None,
             _prefill: prefill,
         };
         running.start_training()?;
@@ -299,6 +302,7 @@ impl Running {
         });
         self.slots.push(Cluster::start_dropping(Arc::clone(cluster))?);
         self.slots.push(Cluster::start_moving(Arc::clone(cluster), Arc::clone(compression))?);
+        self.forwarder = Some(Forwarder::start(Arc::clone(cluster))?);
         Ok(())
     }
 
@@ -400,6 +404,7 @@ impl Running {
         // They have sessions of the cache, which a dump must not meet.
         self.training = None;
         self.slots.clear();
+        self.forwarder = None;
         // Also if no worker thread could be started: the items of the last run are kept.
         let stop_began = Instant::now();
         if let Some(restorer) = self.restorer.take() {
@@ -429,7 +434,8 @@ fn check_cluster(server: &Server, options: &Options) -> io::Result<()> {
     if server.cluster.is_none() {
         return Ok(());
     }
-    let other = options.listeners.iter().find(|listener| listener.protocol != Protocol::Resp);
+    let is_other = |protocol| !matches!(protocol, Protocol::Resp | Protocol::Memcache);
+    let other = options.listeners.iter().find(|listener| is_other(listener.protocol));
     let problem = match other {
         Some(Listener { address, protocol, .. }) => {
             format!("found a listener for clients of {} at {address}", protocol.system())
@@ -438,7 +444,8 @@ fn check_cluster(server: &Server, options: &Options) -> io::Result<()> {
         None if server.warm_restart.is_some() => "found a warm restart".to_owned(),
         None => return Ok(()),
     };
-    let text = "a node of a cluster: expected clients of Redis and items in memory only";
+    let text = "a node of a cluster: expected clients of Redis and memcached, and items in memory \
+                only";
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{text}, {problem}")))
 }
 

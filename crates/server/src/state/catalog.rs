@@ -71,7 +71,7 @@ impl Flags {
 
 /// The number of RESP commands, with those such as `client|list`. `resp/commands/table.rs` compares
 /// it with its tables at compile time.
-pub(crate) const RESP_COMMANDS: usize = 141;
+pub(crate) const RESP_COMMANDS: usize = 143;
 
 /// The properties of a command.
 #[derive(Clone, Copy, Debug)]

@@ -41,10 +41,27 @@ pub struct Client<S> {
     pub(crate) session: S,
     pub(crate) connection: Arc<Connection>,
     pub(crate) metrics: Arc<Metrics>,
-    /// Whether a request has to wait for its slot of the cluster.
-    pub(crate) awaits_slot: Cell<bool>,
+    /// What a request waits for that this node of a cluster does not execute now.
+    pub(crate) cluster_wait: Cell<ClusterWait>,
+    /// Whether requests that other nodes of the cluster have to execute are refused in any case:
+    /// other nodes forward them to this one.
+    pub(crate) is_forwarded: bool,
     /// Values of replies that are sent without a copy.
     pub(crate) zero_copy: ZeroCopyValues,
+}
+
+/// What a request waits for that this node of a cluster does not execute now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ClusterWait {
+    /// Nothing: it is executed or refused.
+    #[default]
+    Nothing,
+    /// Its slot, which this node or another one is about to serve.
+    Slot,
+    /// The reply of the owner of its slot, to which it is forwarded.
+    Owner,
+    /// Nothing any more: the owner of its slot has executed its part.
+    Ended,
 }
 
 /// State that is checked before every command. It is [`PLAIN`](Self::PLAIN) for nearly all clients,
@@ -151,6 +168,20 @@ impl<S: Session> Client<S> {
                 true
             }
             None => false,
+        }
+    }
+
+    /// Returns whether the client gets the reply to its next request, and notes that it has been
+    /// executed.
+    pub(crate) fn takes_reply(&mut self) -> bool {
+        let reply_mode = &mut self.state.reply_mode;
+        match *reply_mode {
+            ReplyMode::On => true,
+            ReplyMode::Off => false,
+            ReplyMode::Skip | ReplyMode::SkipNext => {
+                *reply_mode = ReplyMode::On;
+                false
+            }
         }
     }
 

@@ -1,9 +1,23 @@
 //! State that memcached connections share.
 
+use crate::cluster::Refusal;
 use nuthatch_cache::{Guard, Stats};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+/// Why a forwarded request is not executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ForwardedError {
+    /// There is no memory under this guard.
+    Full,
+    /// This node does not serve the keys.
+    Refused(Refusal),
+    /// The client has no permission.
+    Denied,
+    /// It is no request of memcached.
+    Invalid,
+}
 
 /// No flush is pending.
 const NEVER: u64 = u64::MAX;

@@ -31,8 +31,10 @@ const DANGEROUS_PARTS: &[&str] = &[
     "cluster|countkeysinslot",
     "cluster|drain",
     "cluster|forget",
+    "cluster|forwarded",
     "cluster|getkeysinslot",
     "cluster|join",
+    "cluster|memcached",
     "cluster|transfer",
 ];
 /// Commands over the connection.

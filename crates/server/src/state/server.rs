@@ -6,6 +6,7 @@ use super::clients::{ClientSummary, Clients};
 use super::debug_access::Debugging;
 use super::hot_keys::{HotKeys, Sampler};
 use super::iterations::IterationTotals;
+use super::memcached::ForwardedError;
 use super::metrics::{Metrics, Totals};
 use super::rates::{PerSecond, Rates, Sample};
 use super::settings::Settings;
@@ -17,7 +18,7 @@ use crate::cluster::Cluster;
 use crate::compression::Compression;
 use crate::log;
 use crate::warm_restart::{RestoreProgress, WarmRestart};
-use nuthatch_cache::{Cache, Stats};
+use nuthatch_cache::{Cache, Guard, Stats};
 use nuthatch_listen::LiveTable;
 use nuthatch_tiered::TieredCache;
 use std::collections::hash_map::RandomState;
@@ -94,6 +95,30 @@ impl std::fmt::Debug for LiveTables {
     }
 }
 
+/// Returns whether the client may execute the RESP command that a request corresponds to, with
+/// these keys.
+pub(crate) type MayExecute<'a> = dyn Fn(&str, &[&[u8]]) -> bool + 'a;
+
+/// Executes requests of memcached that other nodes of the cluster forward.
+pub(crate) trait ForwardedRequests: std::fmt::Debug + Send + Sync {
+    /// Executes the request of a line with a value, which is empty for most. Returns its reply.
+    fn execute(
+        &self,
+        place: (&Guard<'_>, &Server),
+        is_permitted: bool,
+        may: &MayExecute<'_>,
+        request: (&[u8], &[u8]),
+    ) -> Result<Vec<u8>, ForwardedError>;
+
+    /// Returns the reply to a request for which there is no memory even after the guard was
+    /// renewed.
+    fn out_of_memory(
+        &self,
+        place: (&Guard<'_>, &Server),
+        request: (&[u8], &[u8]),
+    ) -> Option<Vec<u8>>;
+}
+
 /// Connections use much memory if they hold one of this many bytes of the budget, or more.
 const HELD_RATIO: u64 = 2;
 
@@ -165,6 +190,8 @@ pub struct Server {
     pub snapshots: Option<Snapshots>,
     /// The cluster of which this server is a node, if there is one.
     pub cluster: Option<Arc<Cluster>>,
+    /// Executes requests of memcached that other nodes of the cluster forward.
+    pub(crate) forwarded_requests: Option<Arc<dyn ForwardedRequests>>,
     /// The disk tier of the cache, if it has one.
     pub disk: Option<Arc<TieredCache>>,
     /// Maximum time for writing the items of the memory to the disk tier when the server stops.
@@ -222,6 +249,7 @@ impl Server {
             warm_restart: None,
             snapshots: None,
             cluster: None,
+            forwarded_requests: None,
             disk: None,
             max_dump_time: Duration::from_secs(30),
             must_keep_password: false,

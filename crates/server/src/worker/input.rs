@@ -105,6 +105,14 @@ impl Worker<'_> {
         }
     }
 
+    /// Adds the replies of other nodes to the output, and resumes the connections.
+    pub(super) fn take_forwarded(&mut self) {
+        let Self { forwards: Some(forwards), connections, common, waiting, .. } = self else {
+            return;
+        };
+        forwards.end(connections, &common.server, |number| waiting.push(number));
+    }
+
     /// Adds requests that waited to the work of this iteration, before any others.
     pub(super) fn resume_waiting(&mut self) {
         let may_retry = self.may_retry();
@@ -114,6 +122,9 @@ impl Worker<'_> {
         for number in first.into_iter().chain(waiting.drain(..)) {
             let Some(connection) = connections.get(number) else { continue };
             touched.push(number);
+            if connection.forwarded.is_pending() {
+                continue;
+            }
             connection.waits = false;
             connection.resume_value(session, &common.server);
             if connection.may_execute() {

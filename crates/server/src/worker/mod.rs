@@ -14,6 +14,7 @@ mod upkeep;
 
 use crate::log;
 use crate::memcache::driver::MemcacheDriver;
+use crate::memcache::forwarded::MemcachedRequests;
 use crate::mrcache::driver::MrcacheDriver;
 use crate::net::accepting::Listeners;
 use crate::net::batch::{Batch, Resources};
@@ -22,6 +23,7 @@ use crate::net::connection::state::State;
 use crate::net::connections::Connections;
 use crate::net::disk::Disk;
 use crate::net::driver::Driver;
+use crate::net::forwarding::Forwards;
 use crate::net::listener::Listening;
 use crate::net::reactor::{BUFFER_LEN, Backend, Event, Number, Reactor, Waker};
 use crate::net::work::{Held, Source, Work};
@@ -72,7 +74,7 @@ pub(crate) struct Common {
     pub(crate) server: Server,
     pub(crate) threads: usize,
     pub(crate) reactor: Backend,
-    memcache: MemcachedState,
+    memcache: Arc<MemcachedState>,
     tls: RwLock<Option<Tls>>,
     /// How often the certificates were replaced.
     tls_changes: AtomicU64,
@@ -80,13 +82,21 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(server: Server, threads: usize, tls: Option<Tls>, reactor: Backend) -> Self {
+    pub(crate) fn new(
+        mut server: Server,
+        threads: usize,
+        tls: Option<Tls>,
+        reactor: Backend,
+    ) -> Self {
+        let memcache = Arc::new(MemcachedState::new(threads));
+        let forwarded_requests = MemcachedRequests(Arc::clone(&memcache));
+        server.forwarded_requests = Some(Arc::new(forwarded_requests));
         server.set_certificate_expiry(tls.as_ref().map(Tls::expiry).unwrap_or_default());
         Self {
             server,
             threads,
             reactor,
-            memcache: MemcachedState::new(threads),
+            memcache,
             tls: RwLock::new(tls),
             tls_changes: AtomicU64::new(0),
             wakers: Mutex::default(),
@@ -150,6 +160,8 @@ pub(crate) struct Worker<'c> {
     batch: Batch,
     /// The disk tier, if there is one.
     disk: Option<Disk>,
+    /// Forwards requests to other nodes of a cluster, if there is one.
+    forwards: Option<Forwards>,
     /// Input of this iteration, by protocol.
     works: [Vec<Work>; Protocol::COUNT],
     /// Output buffers to be used again.
@@ -193,6 +205,8 @@ impl<'c> Worker<'c> {
         common.enroll(reactor.waker());
         let disk = common.server.disk.clone();
         let disk = disk.map(|tiered| Disk::new(tiered, &mut reactor));
+        let cluster = common.server.cluster.clone();
+        let forwards = cluster.map(|cluster| Forwards::new(cluster, &reactor));
         Ok(Self {
             common,
             reactor,
@@ -201,6 +215,7 @@ impl<'c> Worker<'c> {
             session: common.server.cache.session().map_err(io::Error::other)?,
             batch: Batch::new(&common.server),
             disk,
+            forwards,
             works: Default::default(),
             spare_buffers: SpareBuffers::new(common.server.cache.memory()),
             buffers_len: usize::from(buffers) * BUFFER_LEN,
@@ -246,6 +261,7 @@ impl<'c> Worker<'c> {
         }
         self.end_reads(events);
         self.take_done_by_disk();
+        self.take_forwarded();
         self.resume_slot_waiters();
         self.resume_waiting();
         for event in events.drain(..) {
@@ -257,6 +273,7 @@ impl<'c> Worker<'c> {
         self.expire();
         self.common.server.compression.refresh();
         self.common.server.hold_compression();
+        self.forwards.iter().for_each(|forwards| forwards.count_memory(&self.common.server));
         self.apply_changes();
         self.close_idle(timeout_s);
         self.close_discarding();
@@ -390,8 +407,8 @@ impl<'c> Worker<'c> {
                 match progress.held {
                     _ if !connection.waits => {}
                     Some(Held::Memory) => self.starving.push(work.connection),
-                    // Resumed when the disk is done.
-                    Some(Held::Disk) => {}
+                    // Resumed when the disk is done, or the reply of the owner has arrived.
+                    Some(Held::Disk | Held::Forward) => {}
                     Some(Held::Slot) => self.slot_waiters.push(work.connection),
                     None => {
                         self.waiting.push(work.connection);
@@ -421,6 +438,7 @@ impl<'c> Worker<'c> {
             server: &common.server,
             memcache: &common.memcache,
             disk: self.disk.as_ref(),
+            forwards: self.forwards.as_ref(),
             shared: common.threads > 1,
             short_of_memory: common.server.is_short_of_memory(),
         };

@@ -71,6 +71,8 @@ fn clients_of_memcached_log_in_with_their_first_set(io_backend: IoBackend) {
     ask(&mut stream, b"mg app:1 v\r\n", b"VA 1\r\n1\r\n");
     ask(&mut stream, b"stats\r\n", command);
     ask(&mut stream, b"flush_all\r\nget app:1\r\n", b"OK\r\nEND\r\n");
+    // A value that is too long removes the one before it.
+    ask(&mut stream, b"set other 0 0 2000000000\r\n", key);
 }
 
 fn before_login_requests_are_limited(io_backend: IoBackend) {

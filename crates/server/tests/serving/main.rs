@@ -1,6 +1,7 @@
 //! Tests a server with raw bytes over its sockets.
 
 mod cluster;
+mod forwarding;
 mod in_place;
 mod login;
 mod long_values;

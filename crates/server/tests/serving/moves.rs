@@ -221,7 +221,7 @@ fn slots_stay_where_they_are_if_the_target_does_not_respond() {
 
 /// Nodes log in to each other, over TLS, with a certificate for their address.
 #[test]
-fn items_move_over_tls_after_a_login() {
+fn items_move_and_requests_are_forwarded_over_tls_after_a_login() {
     let folder = tempfile::tempdir().expect("a folder");
     let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a pair");
     let files = TlsFiles {
@@ -234,6 +234,7 @@ fn items_move_over_tls_after_a_login() {
     let mut nodes = Nodes::default();
     nodes.tls = Some(Tls::open(&files).expect("good files"));
     nodes.access.password = Some("s3cret".to_owned());
+    nodes.forwards = true;
     nodes.begin(1);
     nodes.add();
     let mut client = nodes.client(0);
@@ -253,6 +254,9 @@ fn items_move_over_tls_after_a_login() {
     nodes.pass_until(|nodes| nodes.all[1].cluster.served_slots() == 16_384);
     assert_eq!(nodes.ask(1, "GET key"), "1");
     assert_eq!(nodes.ask(1, "STRLEN long"), ":300001");
+    for request in ["INCR key", "STRLEN long"] {
+        assert_eq!(client.ask(request), if request == "INCR key" { ":2" } else { ":300001" });
+    }
 }
 
 /// An item was lost if it was nearly as long as a value may be.

@@ -1,6 +1,6 @@
 //! Nodes of a cluster: servers on this machine, with members over an etcd in memory.
 
-use crate::served::{LOCAL, address, at, cache, connect, options};
+use crate::served::{LOCAL, address, at, cache, connect, connect_to};
 use nuthatch_cluster::boot_clock::{BootClock, BootTime, ManualBootClock};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::Permit;
@@ -10,7 +10,7 @@ use nuthatch_cluster::node::{Addresses, Node as Announced};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::slot_of;
 use nuthatch_server::state::{Server, Users};
-use nuthatch_server::{Cluster, IoBackend, MoveReport, NodeAccess, Protocol, Running, Tls};
+use nuthatch_server::{Cluster, MoveReport, NodeAccess, Options, Protocol, Running, Tls};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -86,6 +86,10 @@ pub(crate) struct Nodes {
     pub(crate) serves_without_etcd: bool,
     /// How nodes connect to each other. With a password, all clients log in.
     pub(crate) access: NodeAccess,
+    /// Whether nodes forward requests of RESP.
+    pub(crate) forwards: bool,
+    /// The users of all nodes.
+    pub(crate) users: &'static str,
     /// The address that the next node announces, instead of its own.
     pub(crate) announced: Option<String>,
     /// The certificate of the nodes, which announce an address with TLS then.
@@ -99,11 +103,15 @@ pub(crate) struct Nodes {
 /// Starts a server of a node, without TLS and perhaps with it.
 fn serve(cluster: &Arc<Cluster>, mut server: Server, tls: Option<Tls>) -> Running {
     server.cluster = Some(Arc::clone(cluster));
-    let mut options = options(&[LOCAL], 1, IoBackend::Auto);
-    if let Some(tls) = tls {
-        options.listeners.push(at(&(Protocol::Resp, LOCAL)).with_tls());
-        options = options.tls(tls);
-    }
+    let mut listeners = vec![at(&(Protocol::Resp, LOCAL)), at(&(Protocol::Memcache, LOCAL))];
+    let mut options = match tls {
+        None => Options::new(listeners),
+        Some(tls) => {
+            listeners.push(at(&(Protocol::Resp, LOCAL)).with_tls());
+            Options::new(listeners).tls(tls)
+        }
+    };
+    options.threads = 1;
     Running::serve(server, &options).expect("a server")
 }
 
@@ -128,18 +136,18 @@ impl Nodes {
         let (cache, permit) = (cache(), Arc::new(Permit::default()));
         let clock: Arc<dyn BootClock> = self.clock.clone();
         let cluster = Cluster::new(id, cache.clone(), permit.clone(), clock);
+        let cluster = cluster.with_forwarding(self.forwards);
         cluster.set_access(self.access.clone());
         let cluster = Arc::new(cluster);
         let (sender, commands) = channel();
         cluster.connect_member(move |command| sender.send(command).expect("a node"));
-        let mut server = Server::new(cache);
+        let mut users = Users::parse(self.users).expect("users");
         if let Some(password) = &self.access.password {
-            let mut users = Users::default();
             users.require_password(password.as_bytes());
-            server = server.with_users(users);
         }
+        let server = Server::new(cache).with_users(users);
         let running = serve(&cluster, server, self.tls.clone());
-        let own = address(&running, usize::from(self.tls.is_some())).to_string();
+        let own = address(&running, if self.tls.is_some() { 2 } else { 0 }).to_string();
         let client = self.announced.take().unwrap_or(own);
         let node = Announced::new(id, Addresses { client, ..Addresses::default() });
         let mut config = MemberConfig::new(Keys::new("test").expect("a name"), node);
@@ -230,6 +238,11 @@ impl Nodes {
     /// Returns the reply to a request of a new connection to a node.
     pub(crate) fn ask(&self, node: usize, request: &str) -> String {
         self.client(node).ask(request)
+    }
+
+    /// Connects to a node as a client of memcached.
+    pub(crate) fn memcached(&self, node: usize) -> Client {
+        Client(connect_to(&self.all[node].running, 1))
     }
 
     pub(crate) fn client(&self, node: usize) -> Client {

@@ -3,12 +3,13 @@
 {{/* Fails if a value cannot work with a cluster. */}}
 {{- define "nuthatch.cluster.check" -}}
 {{- $cache := .Values.cache }}
-{{- range $protocol := list "memcache" "pmc" "mrcache" }}
+{{- range $protocol := list "pmc" "mrcache" }}
 {{- if get $cache.listen $protocol }}
 {{- fail (printf
     (print
     "cache.listen.%s: expected false with cache.cluster.enabled, found true: nodes serve clients "
-    "of Redis only; set it to false, and install another release for the other clients") $protocol) }}
+    "of Redis and memcached only; set it to false, and install another release for the other "
+    "clients") $protocol) }}
 {{- end }}
 {{- end }}
 {{- if not $cache.listen.resp }}
@@ -34,7 +35,7 @@
 {{- fail (printf
     (print
     "cache.cluster.nodeUser: expected a user of %s as which nodes log in to each other, found "
-    "none; add one to that file, such as: user node on #SHA256 -@all +cluster|transfer")
+    "none; add one to that file, such as: user node on #SHA256 ~* +@all")
     $cache.auth.usersKey) }}
 {{- end }}
 {{- if and $cache.cluster.nodeUser (not $hasUsers) }}

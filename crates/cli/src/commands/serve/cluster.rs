@@ -40,11 +40,11 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
     let Some(address) = address(loaded)? else { return check_without_cluster(loaded) };
     etcd::check(loaded, &address)?;
     node_access::check(loaded)?;
-    let others =
-        [("memcache", &settings.memcache), ("pmc", &settings.pmc), ("mrcache", &settings.mrcache)];
+    let others = [("pmc", &settings.pmc), ("mrcache", &settings.mrcache)];
     let is_used = |name: &str| !has_default_address(loaded, name);
     if let Some((name, _)) = others.iter().find(|(name, all)| !all.is_empty() && is_used(name)) {
-        let problem = "expected off with --cluster, found an address: nodes serve clients of Redis";
+        let problem = "expected off with --cluster, found an address: nodes serve clients of \
+                       Redis and memcached";
         return Err(loaded.invalid(name, problem));
     }
     if settings.disk > 0 {
@@ -138,6 +138,7 @@ pub(super) fn node(
     let cluster =
         Cluster::new(files.id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
     cluster.set_access(node_access(loaded)?);
+    let cluster = cluster.with_forwarding(loaded.settings.cluster_forward);
     let (keys, cluster) = (address.keys, Arc::new(cluster));
     Ok(Some(ClusterNode { etcd, keys, permit, clock, cluster, files, started_ms }))
 }

@@ -88,11 +88,12 @@ fn settings_that_a_cluster_excludes_are_named() {
         (&["--cluster", "127.0.0.1:2379"][..], "--cluster: expected off or etcd://HOST:PORT"),
         (&["--cluster", "etcd://me:s3cret@a/x"], "found a user or a password in it"),
         (&["--announce", "a:1"], "--announce: expected a cluster, found none; name one with"),
+        (&["--cluster", CLUSTER, "--pmc=127.0.0.1:0"], "--pmc: expected off with"),
+        (&["--cluster-forward"], "--cluster-forward: expected a cluster, found none; name one"),
         (&["--cluster-join", "manual"], "--cluster-join: expected a cluster, found none; name"),
         (&["--cluster-drain-ms", "9"], "--cluster-drain-ms: expected a cluster, found none; name"),
         (&["--cluster-move-rate=9M"], "--cluster-move-rate: expected a cluster, found none; name"),
         (&["--etcd-away", "serve"], "--etcd-away: expected a cluster, found none; name one with"),
-        (&["--cluster", CLUSTER, "--memcache=127.0.0.1:0"], "--memcache: expected off with"),
         (&["--cluster", CLUSTER, "--disk=16MiB", "--data-dir=d"], "--disk: expected 0 with"),
         (
             &["--cluster", CLUSTER, "--resp=0.0.0.0:0", "--insecure"],

@@ -1,7 +1,7 @@
 //! The frames of a transfer, which are sent at a limited rate.
 
-use super::connection::{CallError, Connection};
 use crate::cluster::Cluster;
+use crate::cluster::connection::{CallError, Connection};
 use crate::cluster::frame::Record;
 use std::time::{Duration, Instant};
 

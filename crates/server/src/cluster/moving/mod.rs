@@ -5,13 +5,9 @@
 //! | `mod.rs` | the thread that moves slots, one transfer at a time |
 //! | `transfer.rs` | the steps of a transfer |
 //! | `batches.rs` | the frames of a transfer, at a limited rate |
-//! | `connection.rs` | a connection to another node |
 
 mod batches;
-mod connection;
 mod transfer;
-
-pub use connection::NodeAccess;
 
 use super::Cluster;
 use super::move_reports::MoveReport;

@@ -5,8 +5,8 @@
 //! record of a key replaces an earlier one.
 
 use super::batches::Batches;
-use super::connection::{CallError, Connection};
 use crate::cluster::Cluster;
+use crate::cluster::connection::{CallError, Connection};
 use crate::cluster::endpoint::Endpoint;
 use crate::cluster::frame::Record;
 use crate::cluster::transitions::Outgoing;
@@ -52,6 +52,7 @@ impl From<CallError> for Stopped {
             CallError::Io(error) => Self::Failed(error.to_string()),
             CallError::Refused(text) => Self::Failed(text),
             CallError::Cancelled => Self::Cancelled,
+            CallError::TooLong => Self::Failed("the reply is too long".to_owned()),
         }
     }
 }

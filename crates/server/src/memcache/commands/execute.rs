@@ -68,7 +68,10 @@ fn refused_by_snapshots(snapshots: &Snapshots, request: &Request<'_>) -> Option<
 
 /// Returns the keys that a request looks up, for prefetching.
 #[inline]
-pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> impl Iterator<Item = &'r [u8]> {
+pub fn keys<'r>(
+    request: &Request<'r>,
+    room: &'r mut KeyBuffer,
+) -> impl Iterator<Item = &'r [u8]> + Clone {
     let (one, many) = match request {
         Request::Get(get) => (None, Some(get.keys)),
         Request::Store(Store { key, .. })
@@ -76,6 +79,7 @@ pub fn keys<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> impl Iterator
         | Request::Touch { key, .. }
         | Request::Delete { key, .. } => (Some(*key), None),
         Request::Meta(meta) => (Some(meta.key.bytes(room)), None),
+        Request::TooLarge(TooLarge { key, remove: true, .. }) => (Some(key.bytes(room)), None),
         _ => (None, None),
     };
     one.into_iter().chain(many.into_iter().flatten())
@@ -149,6 +153,9 @@ fn run(call: &mut Call<'_>, request: &Request<'_>) -> Result<Next> {
         }
         Request::FlushAll { exptime, noreply } => {
             let end = End::new(*exptime, call.guard.now_ms());
+            if let Some(cluster) = &call.server.cluster {
+                cluster.note_flush();
+            }
             call.shared.flush_at(call.guard, end.0);
             call.reply_line(*noreply, Line::Ok);
         }
@@ -192,13 +199,14 @@ fn replaced<'r>(request: &Request<'r>, room: &'r mut KeyBuffer) -> Option<&'r [u
 }
 
 /// Returns whether not even errors are replied. Quiet meta requests do get errors.
-fn noreply(request: &Request<'_>) -> bool {
+pub(crate) fn noreply(request: &Request<'_>) -> bool {
     match *request {
         Request::Store(Store { noreply, .. })
         | Request::Arith(Arith { noreply, .. })
         | Request::TooLarge(TooLarge { noreply, .. })
         | Request::Delete { noreply, .. }
-        | Request::Touch { noreply, .. } => noreply,
+        | Request::Touch { noreply, .. }
+        | Request::FlushAll { noreply, .. } => noreply,
         _ => false,
     }
 }

@@ -19,6 +19,7 @@
 mod admission;
 mod arithmetic;
 mod call;
+mod cluster;
 mod execute;
 mod meta;
 mod meta_get;
@@ -33,4 +34,7 @@ mod time;
 pub use admission::admit;
 pub(crate) use admission::may_execute;
 pub use call::{Call, Next};
+pub(crate) use cluster::{forward, refuse};
+pub(crate) use execute::noreply;
 pub use execute::{execute, keys, kind, out_of_memory, replaces};
+pub(crate) use resp_command::command;

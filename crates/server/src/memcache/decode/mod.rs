@@ -290,6 +290,14 @@ fn parse(line: &[u8]) -> Result<Command<'_>, Fault> {
     }
 }
 
+/// Returns the request of a line without its end, with this value if it has one.
+pub(crate) fn request_of<'b>(line: &'b [u8], value: &'b [u8]) -> Option<Request<'b>> {
+    match parse(line).ok()? {
+        Command::Whole(request) => Some(request),
+        Command::Block(request, len) => (value.len() == len).then(|| with_value(request, value)),
+    }
+}
+
 /// Returns whether a line is of a command with many keys. The bytes within any limit decide it;
 /// until they have arrived the result does not matter.
 fn takes_many_keys(bytes: &[u8]) -> bool {

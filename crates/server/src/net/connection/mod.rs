@@ -16,7 +16,7 @@ pub(crate) mod state;
 use super::decoders::Decoders;
 use super::pending_value::InPlace;
 use super::reactor::{Number, Reactor, Socket};
-use super::work::{Progress, Source, Work};
+use super::work::{Forwarded, Progress, Source, Work};
 use crate::protocol::Protocol;
 use crate::state::{Client, Server};
 use crate::tls::Session;
@@ -81,6 +81,8 @@ pub(crate) struct Connection<T: Decoders> {
     pub(crate) disk_attempts: u32,
     /// The smallest number of items on disk that the next request needed so far.
     pub(crate) disk_needed: u32,
+    /// The next request, if other nodes of the cluster execute it.
+    pub(crate) forwarded: Forwarded,
     /// Distinguishes connections that have the same number one after the other.
     pub(crate) serial: u32,
     /// Whether the client has logged in, or need not. Its requests may be long.
@@ -120,6 +122,7 @@ impl<T: Decoders> Connection<T> {
             disk_waits: 0,
             disk_attempts: 0,
             disk_needed: u32::MAX,
+            forwarded: Forwarded::default(),
             serial: 0,
             counted: 0,
             active_s: 0,
@@ -209,6 +212,16 @@ impl<T: Decoders> Connection<T> {
         }
         if self.inbox.is_empty() && self.inbox.capacity() > MAX_KEPT_CAPACITY {
             self.inbox = Vec::new();
+        }
+    }
+
+    /// Removes the next request from the inbox, which has this many bytes.
+    pub(crate) fn skip_request(&mut self, len: usize, server: &Server) {
+        self.in_place = InPlace::None;
+        self.decoder = T::new(self.decoder.protocol(), server, self.trusted);
+        self.done = (self.done + len).min(self.inbox.len());
+        if self.done >= self.inbox.len() / 2 {
+            self.inbox.drain(..take(&mut self.done));
         }
     }
 

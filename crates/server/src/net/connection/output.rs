@@ -16,6 +16,9 @@ const MAX_OUTPUT: usize = 1 << 20;
 /// The same while connections take much memory, and before login.
 const MAX_OUTPUT_WHEN_SHORT: usize = 16 << 10;
 
+/// Minimum length of a reply that replaces an empty output buffer, instead of being copied to it.
+const MIN_MOVED_LEN: usize = 16 << 10;
+
 impl<T: Decoders> Connection<T> {
     /// Returns whether so many replies are unsent that the client must read some first. Before
     /// login they are as few as when memory is short.
@@ -87,6 +90,15 @@ impl<T: Decoders> Connection<T> {
         } else {
             client.zero_copy.clear(out);
             self.state.shut_down();
+        }
+    }
+
+    /// Appends a reply.
+    pub(crate) fn append_output(&mut self, reply: Vec<u8>) {
+        if self.out.is_empty() && self.client.zero_copy.is_empty() && reply.len() >= MIN_MOVED_LEN {
+            self.out = reply;
+        } else {
+            self.out.extend_from_slice(&reply);
         }
     }
 

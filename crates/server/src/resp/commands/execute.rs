@@ -2,6 +2,7 @@
 
 use super::failure::failure_of;
 use super::run::{OUT_OF_MEMORY, check, refused, run, takes};
+use super::server::memcached;
 use super::table::{find_part, lookup};
 use super::{Args, Call, Client, Failure, Found, Result};
 use crate::state::{Denied, ReplyMode, Server, State};
@@ -75,17 +76,13 @@ fn execute_checked(call: &mut Call<'_>, found: Option<Found>) -> Result {
 #[cold]
 pub(crate) fn refuse_for_memory(call: &mut Call<'_>, found: Option<Found>) {
     let start = call.out.len();
-    if let Failure::Reply(text) = OUT_OF_MEMORY {
+    if !memcached::out_of_memory(call, found)
+        && let Failure::Reply(text) = OUT_OF_MEMORY
+    {
         refuse(call, found, &text);
     }
-    let reply_mode = &mut call.client.state.reply_mode;
-    match *reply_mode {
-        ReplyMode::On => {}
-        ReplyMode::Off => call.truncate_output(start),
-        ReplyMode::Skip | ReplyMode::SkipNext => {
-            *reply_mode = ReplyMode::On;
-            call.truncate_output(start);
-        }
+    if !call.client.takes_reply() {
+        call.truncate_output(start);
     }
 }
 

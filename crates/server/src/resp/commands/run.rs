@@ -1,8 +1,9 @@
 //! Runs a command, counts it and measures its time.
 
+use super::split::{can_split, is_whole};
 use super::{Args, Call, Command, Failure, Found, Result, slow_request};
 use crate::cluster::{Admission, Cluster, Refusal};
-use crate::state::{Denied, Keys, Metrics, Permissions, Snapshots};
+use crate::state::{ClusterWait, Denied, Keys, Metrics, Permissions, Snapshots};
 
 /// The error for a request for which there is no memory even after the guard was renewed.
 pub const OUT_OF_MEMORY: Failure =
@@ -74,26 +75,79 @@ fn refused_by_cluster(call: &Call<'_>, command: &Command, cluster: &Cluster) -> 
     if call.admission == Admission::Checked {
         return None;
     }
-    let keys = call.args.keys(command.keys);
-    refuse(call, cluster, keys, command.flags.writes)
+    let keys = of_cluster(call, call.args.keys(command.keys));
+    let is_permitted = call.admission != Admission::NotPermitted;
+    let refusal = cluster.refuse(is_permitted, command.flags.writes, keys)?;
+    forward_or_refuse(call, command, cluster, refusal)
 }
 
-/// Returns the error for keys that another node of the cluster serves. A request that has to wait
-/// for its slot is executed again later.
-pub(crate) fn refuse<'k>(
+/// Lets a request wait for the reply of the owner of its slot, if it is forwarded, and otherwise
+/// returns its error. One whose keys belong to different slots is split, or executed if this node
+/// serves all of them.
+#[cold]
+fn forward_or_refuse(
+    call: &Call<'_>,
+    command: &Command,
+    cluster: &Cluster,
+    refusal: Refusal,
+) -> Option<Failure> {
+    let client = &call.client;
+    let forwards = cluster.forwards_resp() && !client.is_forwarded && !client.state.queues;
+    let refusal = match refusal {
+        Refusal::CrossSlot if forwards || client.is_forwarded => {
+            if !can_split(command) {
+                return Some(Failure::Reply(refusal.text()));
+            }
+            if !is_whole(command, call.args) {
+                // It is executed, and fails before it changes anything.
+                return None;
+            }
+            let keys = of_cluster(call, call.args.keys(command.keys));
+            let is_permitted = call.admission != Admission::NotPermitted;
+            cluster.refuse_each(is_permitted, command.flags.writes, keys)?
+        }
+        refusal => refusal,
+    };
+    if forwards && matches!(refusal, Refusal::Moved(..)) && command.name != "watch" {
+        client.cluster_wait.set(ClusterWait::Owner);
+        return Some(Failure::Full);
+    }
+    Some(failure(call, &refusal))
+}
+
+/// Returns the error for the keys of a transaction that another node of the cluster serves.
+pub(crate) fn refuse_transaction<'k>(
     call: &Call<'_>,
     cluster: &Cluster,
     keys: impl Iterator<Item = &'k [u8]> + Clone,
     writes: bool,
 ) -> Option<Failure> {
-    let keys = keys.filter(|key| call.server.snapshot_key(key).is_none());
     let is_permitted = call.admission != Admission::NotPermitted;
-    let refusal = cluster.refuse(is_permitted, writes, keys)?;
-    if refusal == Refusal::Waits {
-        call.client.awaits_slot.set(true);
-        return Some(Failure::Full);
+    let refusal = cluster.refuse(is_permitted, writes, of_cluster(call, keys))?;
+    Some(failure(call, &refusal))
+}
+
+/// Returns the keys whose slots the nodes share. Each node serves keys of snapshots.
+#[inline]
+fn of_cluster<'k>(
+    call: &Call<'_>,
+    keys: impl Iterator<Item = &'k [u8]> + Clone,
+) -> impl Iterator<Item = &'k [u8]> + Clone {
+    keys.filter(|key| call.server.snapshot_key(key).is_none())
+}
+
+/// Returns the error for keys that this node does not serve. A request that has to wait for its
+/// slot is executed again later. A node that has forwarded one sends it again instead, so that
+/// others do not wait behind it.
+pub(crate) fn failure(call: &Call<'_>, refusal: &Refusal) -> Failure {
+    if *refusal == Refusal::Waits && call.client.is_forwarded {
+        return Failure::reply("TRYAGAIN Hash slot is about to be served");
     }
-    Some(Failure::Reply(refusal.text()))
+    if *refusal == Refusal::Waits {
+        call.client.cluster_wait.set(ClusterWait::Slot);
+        return Failure::Full;
+    }
+    Failure::Reply(refusal.text())
 }
 
 /// Returns the error for a command that has a key of a snapshot, but writes, or cannot read

@@ -8,7 +8,7 @@
 
 use crate::resp::commands::call::{Queued, Seen, Transaction, Watched};
 use crate::resp::commands::failure::REPLY_TOO_LONG;
-use crate::resp::commands::run::{OUT_OF_MEMORY, check, refuse, run};
+use crate::resp::commands::run::{OUT_OF_MEMORY, check, refuse_transaction, run};
 use crate::resp::commands::{Args, Call, Client, Command, Failure, Found, Result};
 use crate::span::Span;
 use crate::state::values::Place;
@@ -115,6 +115,7 @@ impl Client {
         self.set_version(Version::default());
         self.state = State::default();
         self.user = None;
+        self.is_forwarded = false;
         self.session.transaction = Transaction::default();
         self.note_queued();
         self.connection.update_info(|info| {
@@ -237,7 +238,7 @@ fn exec(call: &mut Call<'_>) -> Result {
 fn refused_transaction(call: &Call<'_>, transaction: &Transaction) -> Option<Failure> {
     let cluster = call.server.cluster.as_ref()?;
     let writes = transaction.queued.iter().any(|queued| queued.found.command.flags.writes);
-    refuse(call, cluster, transaction.queued.iter().flat_map(Queued::keys), writes)
+    refuse_transaction(call, cluster, transaction.queued.iter().flat_map(Queued::keys), writes)
 }
 
 impl Queued {

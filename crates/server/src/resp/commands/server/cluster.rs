@@ -1,6 +1,7 @@
 //! `CLUSTER`: the slots of the cluster and its nodes, as clients of Redis Cluster read them.
 
 use super::cluster_members::{drain, forget, join, members};
+use super::memcached::memcached;
 use super::transfer::transfer;
 use crate::cluster::{Admission, CLUSTER_FIELDS, Coverage, NodeSlots};
 use crate::resp::commands::container::{self, part};
@@ -26,6 +27,13 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("cluster|keyslot", 3, key_slot),
     part("cluster|countkeysinslot", 3, count_keys),
     part("cluster|getkeysinslot", 4, get_keys),
+    Command {
+        name: "cluster|memcached",
+        arity: -3,
+        keys: Keys::NONE,
+        flags: Flags::WRITES,
+        run: memcached,
+    },
     part("cluster|myid", 2, my_id),
     part("cluster|links", 2, links),
     Command {
@@ -40,6 +48,7 @@ pub(crate) const SUBCOMMANDS: &[Command] = &[
     part("cluster|join", 2, join),
     part("cluster|drain", 2, drain),
     part("cluster|forget", 3, forget),
+    part("cluster|forwarded", 2, forwarded),
     part("cluster|help", 2, help),
 ];
 
@@ -51,6 +60,8 @@ const HELP: &[&str] = &[
     "    Move all slots of this node to other nodes.",
     "FORGET <node-id>",
     "    Let a node end its lease: other nodes take its slots without their items.",
+    "FORWARDED",
+    "    Refuse requests of this connection for slots of other nodes, instead of forwarding them.",
     "GETKEYSINSLOT <slot> <count>",
     "    Return key names stored by current node in a slot. Examines all keys of the node.",
     "INFO",
@@ -61,6 +72,8 @@ const HELP: &[&str] = &[
     "    Return the hash slot for <key>.",
     "LINKS",
     "    Return the links between nodes: none, since nodes meet in etcd.",
+    "MEMCACHED <line> [<value>]",
+    "    Execute a request of memcached that another node forwards. For nodes only.",
     "MEMBERS",
     "    Return the keys of the cluster in etcd, as this node knows them, and their values.",
     "MYID",
@@ -88,6 +101,15 @@ const INVALID_SLOT_OR_COUNT: Failure = Failure::reply("ERR Invalid slot or numbe
 /// `READONLY`, `READWRITE` and `ASKING`: there are no replicas, and no slot has two nodes.
 fn accept(call: &mut Call<'_>) -> Result {
     call.cluster()?;
+    call.reply().ok();
+    Ok(())
+}
+
+/// `CLUSTER FORWARDED`: connections of other nodes begin with this, and clients of Redis Cluster
+/// may, since they follow `MOVED`.
+fn forwarded(call: &mut Call<'_>) -> Result {
+    call.cluster()?;
+    call.client.is_forwarded = true;
     call.reply().ok();
     Ok(())
 }

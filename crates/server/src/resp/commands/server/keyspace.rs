@@ -1,9 +1,10 @@
 //! Commands over the whole cache, and `INFO` and `TIME`.
 
 use super::info::info;
+use crate::cluster::{Admission, Refusal};
 use crate::resp::commands::failure::SYNTAX;
-use crate::resp::commands::{Call, Command, Result};
-use crate::state::{Flags, Keys};
+use crate::resp::commands::{Call, Command, Failure, Result};
+use crate::state::{ClusterWait, Flags, Keys};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "dbsize", arity: 1, keys: Keys::NONE, flags: Flags::READS, run: dbsize },
@@ -29,6 +30,18 @@ fn flush(call: &mut Call<'_>) -> Result {
         return Err(SYNTAX);
     }
     if let Some(cluster) = &call.server.cluster {
+        if cluster.forwards_resp() && !call.client.is_forwarded {
+            match call.admission {
+                // It does not know all nodes.
+                Admission::NotPermitted => return Err(Failure::Reply(Refusal::Down.text())),
+                Admission::Permitted => {
+                    // Each node executes it, this one too.
+                    call.client.cluster_wait.set(ClusterWait::Owner);
+                    return Err(Failure::Full);
+                }
+                Admission::Checked => {}
+            }
+        }
         cluster.note_flush();
     }
     call.guard.clear();

@@ -8,6 +8,7 @@ pub(crate) mod debug;
 mod info;
 pub(crate) mod keyspace;
 pub(crate) mod latency;
+pub(crate) mod memcached;
 pub(crate) mod memory;
 pub(crate) mod slowlog;
 mod transfer;

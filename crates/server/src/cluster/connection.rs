@@ -1,12 +1,15 @@
 //! A connection to another node of the cluster, which speaks RESP as clients do.
 
-use crate::cluster::endpoint::Endpoint;
+use super::endpoint::Endpoint;
+use super::reply_end::ReplyEnd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// The maximum time to connect to an address of a node, and to send a request.
@@ -48,6 +51,8 @@ pub(super) enum CallError {
     Refused(String),
     /// The reply is not wanted any more.
     Cancelled,
+    /// There is no memory for the reply.
+    TooLong,
 }
 
 impl From<io::Error> for CallError {
@@ -62,6 +67,8 @@ impl<S: Read + Write> Stream for S {}
 /// A connection to another node.
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
+    /// The same socket, below TLS.
+    socket: Arc<TcpStream>,
     /// Bytes that were received after the last reply.
     received: Vec<u8>,
 }
@@ -77,6 +84,7 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(POLL_INTERVAL))?;
         stream.set_write_timeout(Some(SEND_TIMEOUT))?;
+        let socket = Arc::new(stream.try_clone()?);
         let stream: Box<dyn Stream> = match &access.tls {
             None => Box::new(stream),
             Some(config) => {
@@ -85,7 +93,7 @@ impl Connection {
                 Box::new(StreamOwned::new(tls.map_err(io::Error::other)?, stream))
             }
         };
-        let mut connection = Self { stream, received: Vec::new() };
+        let mut connection = Self { stream, socket, received: Vec::new() };
         if let Some(password) = &access.password {
             let user = access.user.as_deref();
             let login: Vec<&[u8]> = [Some("AUTH"), user, Some(password)]
@@ -118,6 +126,50 @@ impl Connection {
         Ok(self.stream.flush()?)
     }
 
+    /// Sends the bytes of requests.
+    pub(super) fn write(&mut self, requests: &[u8]) -> Result<(), CallError> {
+        self.stream.write_all(requests)?;
+        Ok(self.stream.flush()?)
+    }
+
+    /// Returns the socket, to be shut down by another thread while the connection exists.
+    pub(super) fn socket(&self) -> Weak<TcpStream> {
+        Arc::downgrade(&self.socket)
+    }
+
+    /// Returns whether the next request can be sent: all replies were received, and the other node
+    /// has not closed the connection.
+    pub(super) fn is_idle(&self) -> bool {
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let has_more = recv(&self.socket, &mut [0_u8; 1], flags);
+        self.received.is_empty() && matches!(has_more, Err(Errno::AGAIN))
+    }
+
+    /// Waits for the next reply, which may be long. Fails if nothing arrives for this time, or if
+    /// `has_room` returns false for the bytes that were received.
+    pub(super) fn whole_reply(
+        &mut self,
+        max_silence: Duration,
+        is_wanted: &dyn Fn() -> bool,
+        has_room: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<Vec<u8>, CallError> {
+        let mut end = ReplyEnd::default();
+        let (mut until, mut len) = (Instant::now() + max_silence, 0);
+        loop {
+            if let Some(len) = end.find(&self.received).map_err(io::Error::other)? {
+                let rest = self.received.split_off(len);
+                return Ok(std::mem::replace(&mut self.received, rest));
+            }
+            if self.received.len() > len {
+                if !has_room(self.received.len()) {
+                    return Err(CallError::TooLong);
+                }
+                (until, len) = (Instant::now() + max_silence, self.received.len());
+            }
+            self.receive(until, is_wanted)?;
+        }
+    }
+
     /// Waits for the next reply, which is a line. Returns its text.
     pub(super) fn reply(&mut self, is_wanted: &dyn Fn() -> bool) -> Result<String, CallError> {
         let until = Instant::now() + REPLY_TIMEOUT;
@@ -144,7 +196,7 @@ impl Connection {
     }
 
     fn receive(&mut self, until: Instant, is_wanted: &dyn Fn() -> bool) -> Result<(), CallError> {
-        let mut buffer = [0; 1024];
+        let mut buffer = [0; 16 << 10];
         match self.stream.read(&mut buffer) {
             Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
             Ok(len) => self.received.extend_from_slice(&buffer[..len]),
@@ -156,7 +208,7 @@ impl Connection {
             Err(error) => return Err(error.into()),
         }
         if Instant::now() >= until {
-            let text = format!("expected a reply within {REPLY_TIMEOUT:?}, found none");
+            let text = "expected a reply in time, found none";
             return Err(io::Error::new(ErrorKind::TimedOut, text).into());
         }
         if is_wanted() { Ok(()) } else { Err(CallError::Cancelled) }
