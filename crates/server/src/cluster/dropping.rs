@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// The maximum pause without anything to do.
 const MAX_PAUSE: Duration = Duration::from_hours(1);
 
+/// How long items are kept that no request waits for: those of transfers that follow each other
+/// are dropped in one scan of the cache, and a node that drains ends before it.
+const DELAY: Duration = Duration::from_secs(5);
+
 /// Items that are examined under one epoch guard.
 const STEP: usize = 1024;
 
@@ -36,23 +40,27 @@ impl Cluster {
                 let mut transitions = self.transitions();
                 transitions.stale.subtract(&slots);
                 transitions.dirty.subtract(&slots);
+                transitions.stale_since = Instant::now();
                 let owned = slots.common(&transitions.owned);
                 self.serve(&mut transitions, &owned, &self.map());
             }
         }
     }
 
-    /// Waits until slots are stale. Returns `None` when the server stops.
+    /// Waits until items have to be dropped, and returns their slots. Returns `None` when the server
+    /// stops.
     fn next_stale(&self) -> Option<SlotSet> {
         let mut transitions = self.transitions();
         loop {
             if transitions.is_stopping {
                 return None;
             }
-            if !transitions.stale.is_empty() {
+            let drop_at = (!transitions.stale.is_empty()).then(|| transitions.stale_since + DELAY);
+            if transitions.awaits_dropping() || drop_at.is_some_and(|at| at <= Instant::now()) {
                 return Some(transitions.stale.clone());
             }
             let end = transitions.awaited.next_end();
+            let end = drop_at.into_iter().chain(end).min();
             let pause = end.map_or(MAX_PAUSE, |end| end.duration_since(Instant::now()));
             let wait = self.changed.wait_timeout(transitions, pause);
             transitions = wait.unwrap_or_else(PoisonError::into_inner).0;

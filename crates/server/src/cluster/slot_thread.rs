@@ -2,10 +2,15 @@
 
 use super::Cluster;
 use nuthatch_cache::Session;
+use rustix::process::setpriority_process;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+
+/// The nice value: requests of clients come first, and about a tenth of a processor is left to the
+/// thread if they need all of it.
+const NICE: i32 = 10;
 
 /// A thread with a session of the cache, which runs until the server stops. Dropping it makes all
 /// threads of the cluster end, and waits for this one.
@@ -28,6 +33,8 @@ impl SlotThread {
         let (opened, is_opened) = mpsc::channel();
         let shared = Arc::clone(&cluster);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            // Without permission it has the priority of the others.
+            let _ = setpriority_process(None, NICE);
             match shared.cache.session() {
                 Ok(session) => {
                     let _ = opened.send(Ok(()));

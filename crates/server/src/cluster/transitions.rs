@@ -5,6 +5,7 @@ use nuthatch_cluster::boot_clock::BootTime;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// The slots between two states. One lock protects it together with changes of the sets of slots
 /// that threads read.
@@ -15,6 +16,9 @@ pub(super) struct Transitions {
     pub(super) dirty: SlotSet,
     /// Slots whose items have to be dropped, since another node serves them or has served them.
     pub(super) stale: SlotSet,
+    /// Since when slots are stale, if there are some: since the first one, or since items were
+    /// dropped last.
+    pub(super) stale_since: Instant,
     /// Slots that move to another node.
     pub(super) outgoing: Option<Outgoing>,
     /// Slots that other nodes send.
@@ -90,6 +94,7 @@ impl Transitions {
             owned: SlotSet::new(),
             dirty: if has_items { SlotSet::all() } else { SlotSet::new() },
             stale: SlotSet::new(),
+            stale_since: Instant::now(),
             outgoing: None,
             incoming: BTreeMap::new(),
             lost: SlotSet::new(),
@@ -107,7 +112,17 @@ impl Transitions {
 
     /// Lets the items of slots be dropped, if there may be some.
     pub(super) fn drop_items_of(&mut self, slots: &SlotSet) {
+        if self.stale.is_empty() {
+            self.stale_since = Instant::now();
+        }
         self.stale.add(&slots.common(&self.dirty));
+    }
+
+    /// Returns whether items of stale slots have to be dropped before this node can serve or
+    /// receive some of them.
+    pub(super) fn awaits_dropping(&self) -> bool {
+        self.stale.intersects(&self.owned)
+            || self.incoming.values().any(|incoming| self.stale.intersects(&incoming.slots))
     }
 
     /// Returns the slots of complete transfers from other nodes.
