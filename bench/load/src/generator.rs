@@ -235,8 +235,8 @@ impl<'a> Generator<'a> {
 }
 
 impl Flow<'_> {
-    /// Returns the next batch of a connection and marks the connection as waiting for replies. `due`
-    /// is since when the batch is due, if replies were late.
+    /// Returns the next batch of a connection and marks the connection as waiting for replies.
+    /// `due` is since when the batch is due, if replies were late.
     fn start(&mut self, at: usize, due: Option<Instant>) -> Option<Range<usize>> {
         let connection = &mut self.connections[at];
         connection.batch = match &mut self.next {

@@ -47,8 +47,8 @@ impl Cluster {
         }
     }
 
-    /// Waits until items have to be dropped, and returns their slots. Returns `None` when the server
-    /// stops.
+    /// Waits until items have to be dropped, and returns their slots. Returns `None` when the
+    /// server stops.
     fn next_stale(&self) -> Option<SlotSet> {
         let mut transitions = self.transitions();
         loop {

@@ -2,6 +2,7 @@
 //! the I/O backends.
 
 pub(crate) mod accepting;
+mod attempts;
 pub(crate) mod batch;
 pub(crate) mod connection;
 pub(crate) mod connections;
