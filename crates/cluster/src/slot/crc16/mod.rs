@@ -20,8 +20,9 @@ pub(super) fn crc16(bytes: &[u8]) -> u16 {
 #[inline]
 pub(super) fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(products) = products::Products::get() {
-        return products.crc16_without(bytes, excluded);
+    if is_x86_feature_detected!("pclmulqdq") {
+        // SAFETY: the processor has the instructions that the function requires.
+        return unsafe { products::crc16_without(bytes, excluded) };
     }
     fold_without(bytes, excluded, 0, tables::add)
 }

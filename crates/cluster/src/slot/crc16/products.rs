@@ -25,31 +25,13 @@ const fn quotient() -> u64 {
     quotient as u64
 }
 
-/// Proof that the processor has the instructions.
-#[derive(Clone, Copy)]
-pub(super) struct Products(());
-
-impl Products {
-    /// Returns it if the processor has the instructions.
-    #[inline]
-    pub(super) fn get() -> Option<Self> {
-        is_x86_feature_detected!("pclmulqdq").then_some(Self(()))
-    }
-
-    /// Computes the checksum of `bytes`. Returns `None` if they contain `excluded`.
-    #[inline]
-    pub(super) fn crc16_without(self, bytes: &[u8], excluded: u8) -> Option<u16> {
-        // SAFETY: the processor has the instructions, as `self` proves.
-        unsafe { crc16_without(bytes, excluded) }
-    }
-}
-
+/// Computes the checksum of `bytes`. Returns `None` if they contain `excluded`.
 #[target_feature(enable = "pclmulqdq")]
-fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
+pub(super) fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
     let factors = _mm_set_epi64x(POLYNOMIAL.cast_signed(), QUOTIENT.cast_signed());
     let add = |crc, word| add(crc, word, factors);
     let crc = fold_without(bytes, excluded, _mm_setzero_si128(), add)?;
-    Some(_mm_cvtsi128_si32(crc) as u16)
+    Some(_mm_cvtsi128_si32(crc).cast_unsigned() as u16)
 }
 
 /// Adds the bytes of a word to a checksum, the highest first: returns the remainder of the word,
