@@ -223,7 +223,9 @@ async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
         }
         let slots = cluster.served_slots();
         let problem = etcd.problems().pop().map(|problem| problem.kind.summary());
-        let problem = problem.unwrap_or("none is known of etcd");
+        let problem = problem.unwrap_or(
+            "etcd is not known to have one: this process was stopped, or the lease was lost",
+        );
         match cluster.permission() {
             Permission::Lease => {
                 info!(target: LOG, slots, "the node has a lease in etcd, and serves its slots");

@@ -21,10 +21,20 @@ pub(crate) fn refuse(
     let keys = super::keys(request, &mut room);
     // Each node serves keys of snapshots.
     let keys = keys.filter(|key| server.snapshot_key(key).is_none());
-    let writes = writes(command(request));
+    let writes = may_change(request);
     match cluster.refuse(is_permitted, writes, keys.clone())? {
         Refusal::CrossSlot => cluster.refuse_each(is_permitted, writes, keys),
         refusal => Some(refusal),
+    }
+}
+
+/// Returns whether a request may change an item. One that reads may give an item its number for
+/// compare-and-set, or mark it: the target of a move must have them, too.
+fn may_change(request: &Request<'_>) -> bool {
+    match request {
+        Request::Get(get) if get.cas => true,
+        Request::Meta(_) => true,
+        _ => writes(command(request)),
     }
 }
 
@@ -199,9 +209,30 @@ fn value_len(reply: &[u8], key: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memcache::decode::request_of;
 
     fn bulk(text: &str) -> Vec<u8> {
         format!("${}\r\n{text}\r\n", text.len()).into_bytes()
+    }
+
+    /// A number for compare-and-set that `gets` assigned after its item was sent stayed behind.
+    #[test]
+    fn requests_that_read_numbers_or_marks_are_recorded_while_slots_move() {
+        for (line, expected) in [
+            ("get a", false),
+            ("gets a", true),
+            ("gat 9 a", true),
+            ("gats 9 a", true),
+            ("mg a v", true),
+            ("mg a c", true),
+            ("incr a 1", true),
+            ("touch a 9", true),
+            ("delete a", true),
+            ("version", false),
+        ] {
+            let request = request_of(line.as_bytes(), b"").expect(line);
+            assert_eq!(may_change(&request), expected, "{line}");
+        }
     }
 
     #[test]
