@@ -305,7 +305,7 @@ settings! {
         ]) {
             value_name: "ACTION",
             default: "stop",
-            help: "What a node does that cannot renew its lease since etcd cannot be reached",
+            help: "What a node does if it cannot renew its lease because etcd does not answer",
         }
 
         announce: String = Text(cluster::check_announced) {
@@ -362,11 +362,12 @@ settings! {
             value_name: "SIZE",
             default: "100MiB",
             help: "Maximum bytes of items that a node of a cluster sends to others in a second",
-            more: "At a higher rate, slots move sooner, and clients of both nodes wait longer.",
+            more: "At a higher rate, slots move sooner, and clients of both nodes wait longer. \
+                   Keys that clients change during a move are sent without this limit.",
         }
 
         cluster_join: &'static str = Choice(&[
-            ("auto", "the node takes its part of the slots at once"),
+            ("auto", "the node takes its share of the slots at once"),
             ("manual", "the node waits, without slots, until `nuthatch cluster join`"),
         ]) {
             value_name: "WHEN",

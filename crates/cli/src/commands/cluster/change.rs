@@ -39,8 +39,8 @@ Examples:
 
 The node gives all its slots to the other active nodes, and stays in the cluster without slots:
 until it is stopped, or until nuthatch cluster join. A node that is started again takes slots,
-unless it has --cluster-join manual. The command shows the plan, and asks before it begins. It
-connects to NODE, at the address that it announces, with the same login.
+unless it has --cluster-join manual. The command shows the plan. On a terminal it asks before it
+begins. It connects to NODE, at the address that it announces, with the same login.
 
 --json prints an object with the members change, node, slots, moves (from, to, slots) and seconds
 (null with --no-wait).
@@ -73,7 +73,7 @@ struct ChangeArgs {
     /// Address of the node, or the first digits of its identifier
     #[arg(value_name = "NODE")]
     node: String,
-    /// Do not ask before the change
+    /// Do not ask before the change, as without a terminal
     #[arg(short, long)]
     yes: bool,
     /// Do not wait until the slots have moved
