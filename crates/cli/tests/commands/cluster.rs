@@ -55,6 +55,15 @@ fn a_node_is_asked_with_tls_and_a_login() {
 }
 
 #[test]
+fn an_address_without_a_port_is_refused() {
+    for server in ["cache-1", ":6379", "cache-1:redis"] {
+        let status = run(&Folder::new(), &["status"], server, &[]);
+        assert_eq!(status.status, Some(2), "{status:?}");
+        assert!(status.stderr.contains("expected HOST:PORT, such as cache-1:6379"), "{status:?}");
+    }
+}
+
+#[test]
 fn a_server_without_a_cluster_and_a_closed_port_are_errors() {
     let folder = Folder::new();
     let server = folder.serve(&[], &[]);

@@ -19,7 +19,7 @@ const HEADING: &str = "Connection";
 pub(super) struct ConnectArgs {
     /// Address of any node for clients of Redis
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:6379")]
-    #[arg(help_heading = HEADING)]
+    #[arg(value_parser = host_and_port, help_heading = HEADING)]
     server: String,
     /// Connect with TLS; also to the other nodes, at the addresses that they announce
     #[arg(long, help_heading = HEADING)]
@@ -91,6 +91,15 @@ impl Connector {
             connection.request(&["AUTH", user, password])?;
         }
         Ok(connection)
+    }
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected HOST:PORT, such as cache-1:6379".to_owned()),
     }
 }
 
