@@ -1,6 +1,8 @@
 //! Addresses of nodes.
 
-/// The address of a node for clients.
+use nuthatch_cluster::node::Node;
+
+/// The address of a node, for clients or for other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Endpoint {
     /// The name or the address of the host, without brackets.
@@ -15,6 +17,14 @@ impl Endpoint {
         let (host, port) = address.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Some(Self { host, port: port.parse().ok()? })
+    }
+
+    /// Returns the address of a node for other nodes: that for clients, unless it has announced
+    /// another one.
+    pub(crate) fn for_nodes(node: &Node) -> Option<Self> {
+        let addresses = &node.addresses;
+        let has_own = !addresses.node.is_empty();
+        Self::parse(if has_own { &addresses.node } else { &addresses.client })
     }
 }
 

@@ -11,7 +11,6 @@ use super::forwarding::shared::Shared;
 use super::forwarding::state::{ForwardCounts, Forwarding};
 use super::forwarding::{Forward, ForwardResults};
 use nuthatch_cluster::map::SlotMap;
-use nuthatch_cluster::node::Node;
 use nuthatch_cluster::node_id::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl Cluster {
         }
         for (id, positions) in groups {
             let node = id.and_then(|id| map.node(id));
-            let endpoint = node.and_then(|found| endpoint_of(&found.node));
+            let endpoint = node.and_then(|found| Endpoint::for_nodes(&found.node));
             let part = part.with(positions);
             match endpoint {
                 Some(endpoint) => {
@@ -124,13 +123,6 @@ fn nodes_of(map: &SlotMap) -> Vec<NodeId> {
 
 fn has_no_slots(map: &SlotMap, id: NodeId) -> bool {
     map.slots_of(id).is_empty()
-}
-
-/// Returns the address of a node for other nodes.
-fn endpoint_of(node: &Node) -> Option<Endpoint> {
-    let addresses = &node.addresses;
-    let address = if addresses.node.is_empty() { &addresses.client } else { &addresses.node };
-    Endpoint::parse(address)
 }
 
 /// The thread that sends requests again. Dropping it ends it, and the threads of the connections.

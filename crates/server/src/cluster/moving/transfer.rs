@@ -171,10 +171,7 @@ impl<'c> Transfer<'c> {
         pause: &dyn Fn(Instant) -> bool,
     ) -> Result<Batches<'c>, Stopped> {
         let map = self.cluster.map();
-        let addresses = map.node(target).map(|registered| &registered.node.addresses);
-        let address =
-            addresses.map(|all| if all.node.is_empty() { &all.client } else { &all.node });
-        let endpoint = address.and_then(|address| Endpoint::parse(address));
+        let endpoint = map.node(target).and_then(|found| Endpoint::for_nodes(&found.node));
         let Some(endpoint) = endpoint else {
             return Err(Stopped::Failed("the node has no address for other nodes".into()));
         };
