@@ -29,6 +29,7 @@ pub struct Options {
     pub(crate) guard_wait: Duration,
     pub(crate) first_cas: u64,
     pub(crate) records: Option<Arc<dyn Records>>,
+    pub(crate) partition_of: Option<fn(&[u8]) -> u16>,
 }
 
 impl Options {
@@ -51,6 +52,7 @@ impl Options {
             guard_wait,
             first_cas: 1,
             records: None,
+            partition_of: None,
         }
     }
 
@@ -109,6 +111,14 @@ impl Options {
     #[must_use]
     pub fn records(self, records: Arc<dyn Records>) -> Self {
         Self { records: Some(records), ..self }
+    }
+
+    /// Divides the keys into partitions: `partition_of` returns that of a key, below 16,384. It
+    /// becomes a part of the hash, so that the records of a partition on disk are found without
+    /// their keys: see [`KeyHash::partition`](crate::KeyHash::partition).
+    #[must_use]
+    pub fn partitions(self, partition_of: fn(&[u8]) -> u16) -> Self {
+        Self { partition_of: Some(partition_of), ..self }
     }
 
     /// Checks all options.

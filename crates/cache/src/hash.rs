@@ -14,6 +14,10 @@ pub(crate) const TAG_BITS: u32 = 20;
 /// Bits of the hash in the slot of an item on disk.
 pub(crate) const LONG_TAG_BITS: u32 = 24;
 
+/// The last bits of the hash: the partition of the key, if the cache has
+/// [partitions](crate::Options::partitions).
+const PARTITION_BITS: u32 = 14;
+
 impl KeyHash {
     /// Returns the hash as a number, for files.
     #[must_use]
@@ -32,6 +36,28 @@ impl KeyHash {
     #[must_use]
     pub fn of(key: &[u8], seed: u64) -> Self {
         Self(xxh3_64_with_seed(key, seed))
+    }
+
+    /// Returns this hash with a partition, of which 14 bits count, in its last bits.
+    #[inline]
+    #[must_use]
+    pub fn in_partition(self, partition: u16) -> Self {
+        let mask = (1 << PARTITION_BITS) - 1;
+        Self(self.0 & !mask | u64::from(partition) & mask)
+    }
+
+    /// Returns the partition of the key, in a cache with
+    /// [partitions](crate::Options::partitions).
+    #[inline]
+    #[must_use]
+    pub fn partition(self) -> u16 {
+        (self.0 & ((1 << PARTITION_BITS) - 1)) as u16
+    }
+
+    /// Returns the bits that do not depend on the partition.
+    #[inline]
+    pub(crate) fn without_partition(self) -> u64 {
+        self.0 >> PARTITION_BITS
     }
 
     /// Returns the smallest hash with this prefix of `bits` bits, or `None` if the prefix has more

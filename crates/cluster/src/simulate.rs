@@ -85,7 +85,8 @@ impl Simulation {
         let mut config = MemberConfig::new(self.keys.clone(), node);
         self.processes.resize_with(self.processes.len().max(number + 1), || None);
         if let Some(previous) = &self.processes[number] {
-            config.held = previous.member.held().collect();
+            config.held.data = previous.member.data().unwrap_or_default();
+            config.held.slots = previous.member.held().collect();
             config.previous_lease = previous.member.lease();
         }
         let member = Member::new(config);

@@ -30,7 +30,9 @@ mod tls;
 mod warm_restart;
 mod worker;
 
-pub use cluster::{Admission, Cluster, Drained, MoveReport, NodeAccess};
+pub use cluster::{
+    Admission, Cluster, Drained, ItemFiles, KeptSlot, KeptSlots, MoveReport, NodeAccess,
+};
 pub use compression::{Compression, CompressionOptions, DictionarySource};
 pub use full::Full;
 pub use log::disk_event as log_disk_event;

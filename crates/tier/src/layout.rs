@@ -28,6 +28,9 @@ pub(crate) const UNIT: usize = 16;
 /// Bits of an offset in units, within one item file.
 pub(crate) const UNIT_BITS: u32 = 22;
 
+/// Bits of a hash that are of the partition of the key.
+pub(crate) const PARTITION_BITS: u32 = 14;
+
 /// Minimum length of an item file.
 pub(crate) const MIN_FILE_LEN: u64 = 64 << 10;
 /// Maximum length of an item file, unless it holds one record that needs a longer one.

@@ -43,6 +43,12 @@ impl Place {
         Self { slot, unit: (offset / UNIT as u64) as u32, blocks: blocks as u32 }
     }
 
+    /// Returns the number of the block of the file in which the record begins.
+    #[must_use]
+    pub fn first_block(self) -> u64 {
+        self.offset() / BLOCK as u64
+    }
+
     /// Returns the offset in bytes.
     pub(crate) fn offset(self) -> u64 {
         u64::from(self.unit) * UNIT as u64

@@ -92,6 +92,12 @@ impl ReadPlan {
         self.len
     }
 
+    /// Returns the place of the record.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     /// Returns the id of the record.
     #[must_use]
     pub fn id(&self) -> RecordId {
@@ -166,6 +172,19 @@ impl Reader {
         };
         let is_written = offset >= BLOCK as u64 && len <= available;
         is_written.then_some(ReadPlan { items, place, offset, len: len as usize })
+    }
+
+    /// Returns the plans to read the records at these places of one item file together: the bytes
+    /// that are [filled](Self::fill) for one of them are those of all. The places are in ascending
+    /// order and have numbers of blocks. Returns `None` if the file was removed, or if a record is
+    /// not written yet.
+    #[must_use]
+    pub fn read_plans(&self, places: &[Place]) -> Option<Vec<ReadPlan>> {
+        let first = self.read_plan(*places.first()?)?;
+        let last = self.read_plan(*places.last()?)?;
+        let len = (last.offset + last.len as u64).checked_sub(first.offset)? as usize;
+        let plan = |place: &Place| ReadPlan { place: *place, len, ..first.clone() };
+        (first.items.number == last.items.number).then(|| places.iter().map(plan).collect())
     }
 
     /// Returns the id of the record at a place, or `None` if its file was removed. The place must

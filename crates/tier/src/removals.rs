@@ -48,7 +48,7 @@ impl Removals {
         self.shared.removal_log.commit(&self.shared.folder)
     }
 
-    /// Removes all committed records of keys with these hashes. One of about 10^16 other keys has
+    /// Removes all committed records of keys with these hashes. One of about 10^15 other keys has
     /// the same entry; its records are removed, too.
     ///
     /// # Errors

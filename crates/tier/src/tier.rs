@@ -11,6 +11,7 @@ use crate::options::Options;
 use crate::place::Place;
 use crate::reader::Reader;
 use crate::record::Record;
+use crate::record_id::RecordId;
 use crate::recover::{Recovery, recover};
 use crate::removal_log::RemovalLog;
 use crate::removals::Removals;
@@ -165,6 +166,14 @@ impl Tier {
     /// Returns the error of the system. The call can be repeated.
     pub fn seal(&mut self) -> Result<()> {
         self.writer.seal(&self.shared, self.clock.now_ms())
+    }
+
+    /// Returns an id that is greater than those of all records so far, and not greater than those
+    /// of later ones.
+    #[must_use]
+    pub fn next_id(&self) -> RecordId {
+        let new_file = || RecordId { file: self.shared.files.next_number(), unit: 0 };
+        self.writer.next_id().unwrap_or_else(new_file)
     }
 
     /// Returns the item files, the oldest first. The last one may be open.

@@ -7,7 +7,7 @@ use crate::contents::Contents;
 use crate::directory::{sealed_len, single_record_len};
 use crate::error::Result;
 use crate::items::ItemFile;
-use crate::layout::{BLOCK, batch, blocks_len};
+use crate::layout::{BLOCK, UNIT, UNIT_BITS, batch, blocks_len};
 use crate::place::Place;
 use crate::record::Record;
 use crate::record_id::RecordId;
@@ -65,6 +65,16 @@ impl Writer {
     /// Returns the number of the open item file.
     pub(crate) fn open_number(&self) -> Option<u64> {
         Some(self.open.as_ref()?.items.number)
+    }
+
+    /// Returns the id of the next record if it may be appended to the open item file.
+    pub(crate) fn next_id(&self) -> Option<RecordId> {
+        let open = self.open.as_ref()?;
+        let offset = open.offset + self.used.max(batch::HEADER_LEN) as u64;
+        // A record that is longer than other files has its own one.
+        let unit =
+            u32::try_from(offset / UNIT as u64).ok().filter(|unit| *unit < 1 << UNIT_BITS)?;
+        Some(RecordId { file: open.items.number, unit })
     }
 
     /// Returns the number of records in the open item file, with those of the batch.

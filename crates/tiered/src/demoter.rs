@@ -101,7 +101,12 @@ impl Demoter<'_> {
         let counters = &state.counters;
         let before = tier.written_bytes();
         let first = tier.files().last().map_or(0, |file| file.number);
+        let mut suspended = 0;
         let mut places = session.map_demotions(demotions, |item, hash| {
+            if self.shared.is_suspended(hash) {
+                suspended += 1;
+                return None;
+            }
             let record = record_of(item, hash.to_u64()).filter(|_| !state.is_off())?;
             let place = self.append(remover, (tier, first), &record)?;
             Counters::add(&counters.written, 1);
@@ -117,7 +122,7 @@ impl Demoter<'_> {
         }
         Counters::add(&counters.written_bytes, tier.written_bytes() - before);
         let dropped = places.iter().filter(|place| place.is_none()).count();
-        Counters::add(&counters.dropped, dropped as u64);
+        Counters::add(&counters.dropped, dropped as u64 - suspended);
         places
     }
 

@@ -25,11 +25,20 @@ pub(crate) fn run(shared: &Shared, tier: &mut Tier, until: Instant) -> Result<()
     // From here on, files are not older than the dump.
     tier.seal()?;
     let last_old = tier.files().last().map_or(0, |file| file.number);
-    let mut dump = Dump { shared, tier, until, last_old, is_full: false, written: 0, unchanged: 0 };
+    let mut dump = Dump {
+        shared,
+        tier,
+        until,
+        last_old,
+        is_full: false,
+        written: 0,
+        unchanged: 0,
+        outdated: 0,
+    };
     let result = dump.make_room(&mut session).and_then(|()| dump.write_all(&mut session));
     let stats = shared.cache.stats();
     let in_memory = stats.items - stats.items_on_disk;
-    let left_out = in_memory.saturating_sub(dump.written + dump.unchanged);
+    let left_out = in_memory.saturating_sub(dump.written + dump.unchanged + dump.outdated);
     shared.state.report(Event::Dumped { items: dump.written, left_out, elapsed: start.elapsed() });
     result
 }
@@ -45,6 +54,8 @@ struct Dump<'a> {
     written: u64,
     /// Items whose records are valid.
     unchanged: u64,
+    /// Items of suspended partitions.
+    outdated: u64,
 }
 
 impl Dump<'_> {
@@ -112,12 +123,16 @@ impl Dump<'_> {
 
     fn write(&mut self, item: &Item<'_>) -> Result<(), Error> {
         let Shared { cache, records, .. } = self.shared;
+        let hash = cache.hash(item.key());
+        if self.shared.is_suspended(hash) {
+            self.outdated += 1;
+            return Ok(());
+        }
         if item.has_record(&**records) {
             self.unchanged += 1;
             return Ok(());
         }
-        let hash = cache.hash(item.key()).to_u64();
-        let Some(record) = record_of(item, hash) else { return Ok(()) };
+        let Some(record) = record_of(item, hash.to_u64()) else { return Ok(()) };
         while !self.is_full {
             match self.tier.append(&record) {
                 Err(Error::BudgetReached { .. }) => self.is_full = !self.remove_oldest()?,

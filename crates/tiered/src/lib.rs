@@ -14,18 +14,20 @@
 //!
 //! # Modules
 //!
-//! `access` and `own_reads` use `tiered`, which uses all others; `reads` uses `planned_read`, which
-//! uses `promote`; that, `demoter`, `recovery` and `dump` use `shared`, which uses `records` and
-//! `options`; `records` uses `state`; `demoter` and `reads` use `waiting`. `waiting`, `convert`,
-//! `options` and `stats` use none.
+//! `access`, `own_reads` and `partitions` use `tiered`, which uses all others; `reads` uses
+//! `planned_read`, which uses `promote`; that, `demoter`, `recovery` and `dump` use `shared`, which
+//! uses `records`, `first_records` and `options`; `records` uses `state`; `demoter` and `reads` use
+//! `waiting`. `waiting`, `convert`, `first_records`, `options` and `stats` use none.
 
 mod access;
 mod convert;
 mod demoter;
 mod dump;
 mod error;
+mod first_records;
 mod options;
 mod own_reads;
+mod partitions;
 mod planned_read;
 mod promote;
 mod reads;
@@ -38,8 +40,10 @@ mod tiered;
 mod waiting;
 
 pub use error::OpenError;
+pub use first_records::FirstRecords;
 pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
-pub use options::{Event, Options, WhenBehind};
+pub use options::{Event, KeptPartitions, Options, WhenBehind};
+pub use partitions::{DiskRecord, Selects};
 pub use planned_read::PlannedRead;
 pub use stats::DiskStats;
 pub use tiered::TieredCache;

@@ -82,6 +82,21 @@ pub struct Options {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) on_event: Arc<dyn Fn(Event) + Send + Sync>,
     pub(crate) can_decompress: Arc<CanDecompress>,
+    pub(crate) partitions: Option<(PartitionOf, KeptPartitions)>,
+}
+
+/// Returns the partition of a key.
+pub(crate) type PartitionOf = fn(&[u8]) -> u16;
+
+/// The partitions whose records of earlier processes are valid.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptPartitions {
+    /// The [folder](crate::TieredCache::folder_id) that has the records. In another one, none are
+    /// valid.
+    pub folder_id: u64,
+    /// Partitions with the id from which on their records are valid:
+    /// [`FirstRecords::get`](crate::FirstRecords::get). Those of other partitions are not.
+    pub first_records: Vec<(u16, u64)>,
 }
 
 /// Returns whether a compressed value can be decompressed.
@@ -106,6 +121,7 @@ impl Options {
             disk: Arc::new(SystemDisk),
             on_event: Arc::new(|_| {}),
             can_decompress: Arc::new(|_| true),
+            partitions: None,
         }
     }
 
@@ -131,6 +147,14 @@ impl Options {
     #[must_use]
     pub fn on_event(self, on_event: impl Fn(Event) + Send + Sync + 'static) -> Self {
         Self { on_event: Arc::new(on_event), ..self }
+    }
+
+    /// Divides the keys into [partitions](nuthatch_cache::Options::partitions), whose records on
+    /// disk can be read and made invalid without those of the others. `kept` has those of earlier
+    /// processes that are valid.
+    #[must_use]
+    pub fn partitions(self, partition_of: fn(&[u8]) -> u16, kept: KeptPartitions) -> Self {
+        Self { partitions: Some((partition_of, kept)), ..self }
     }
 
     /// Sets a function that returns whether a [compressed](nuthatch_cache::Item::is_compressed)

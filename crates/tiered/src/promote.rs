@@ -67,7 +67,8 @@ fn promote(
         // The file was removed during the read, and the place is used for another record.
         return Promoted::Done;
     }
-    let Some(write) = write_of(record).filter(|_| current.is_some()) else {
+    let is_valid = current.is_some() && shared.allows(record.hash, id);
+    let Some(write) = write_of(record).filter(|_| is_valid) else {
         guard.forget(on_disk);
         return Promoted::Done;
     };

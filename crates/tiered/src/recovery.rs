@@ -54,14 +54,14 @@ fn recover_all(
             let has_expired = entry.expires_ms.is_some_and(|at_ms| at_ms <= now_ms);
             let is_removed = removed.contains(entry.place.unit, entry.hash);
             lost += u64::from(is_removed && removed.is_lost(entry.place.unit, entry.hash));
-            !has_expired && !is_removed
+            !has_expired && !is_removed && shared.is_valid(*number, entry)
         };
         // Of two records of a key, the later one is valid.
         let mut entries = directory.iter().rev().filter(is_valid).peekable();
         let before = items;
         while entries.peek().is_some() && !shared.state.is_stopping() {
             let chunk = entries.by_ref().take(ENTRIES_PER_GUARD);
-            let recovered = recover(shared, session, chunk);
+            let recovered = recover(shared, session, *number, chunk);
             Counters::add(&shared.state.counters.recovered, recovered);
             items += recovered;
         }
@@ -110,16 +110,18 @@ fn remove_incomplete(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
     }
 }
 
-/// Adds records to the index. Returns how many were added.
+/// Adds records of an item file to the index. Returns how many were added.
 fn recover(
     shared: &Shared,
     session: &mut Session<'_>,
+    number: u64,
     entries: impl Iterator<Item = Entry>,
 ) -> u64 {
     let mut recovered = 0;
     let mut guard = session.guard();
     for entry in entries {
-        if recover_one(&mut guard, entry) {
+        // They may have become invalid before this guard began.
+        if shared.is_valid(number, &entry) && recover_one(&mut guard, entry) {
             recovered += 1;
         } else {
             // The key was changed, or will be without knowing of the record. It must not be found

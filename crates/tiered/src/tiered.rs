@@ -70,13 +70,16 @@ impl TieredCache {
         let records = Arc::new(records);
         let first_cas = SystemClock.now_ms().saturating_mul(CAS_PER_MS).max(1);
         let cache = cache.seed(tier.hash_seed()).first_cas(first_cas);
+        let cache = match options.partitions {
+            None => cache,
+            Some((partition_of, _)) => cache.partitions(partition_of),
+        };
         let cache = Cache::new(cache.records(Arc::clone(&records) as _))?;
         cache.set_evicts_unwritten(options.when_behind == WhenBehind::Drop);
         let files: Vec<_> = tier.files().iter().map(|file| file.number).collect();
         let removed = std::mem::take(&mut recovery.removed);
         Counters::add(&state.counters.to_recover, to_recover);
-        let can_decompress = Arc::clone(&options.can_decompress);
-        let shared = Shared::new(Arc::new(cache), tier, records, state, can_decompress);
+        let shared = Shared::new(Arc::new(cache), tier, records, state, options);
         let shared = Arc::new(shared);
         let (reads, when_behind) = (Arc::default(), options.when_behind);
         let threads = Mutex::default();

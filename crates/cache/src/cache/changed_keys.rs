@@ -27,7 +27,7 @@ impl ChangedKeys {
 
     /// Returns the word and the mask of the bit of a key.
     fn bit(&self, hash: KeyHash) -> (&AtomicU64, u64) {
-        let bit = hash.0 as usize % (self.words.len() * u64::BITS as usize);
+        let bit = hash.without_partition() as usize % (self.words.len() * u64::BITS as usize);
         (&self.words[bit / u64::BITS as usize], 1 << (bit % u64::BITS as usize))
     }
 

@@ -46,6 +46,7 @@ pub struct Cache {
     /// The records of items on disk, if there can be any.
     pub(crate) records: Option<LoggedRecords>,
     seed: u64,
+    partition_of: Option<fn(&[u8]) -> u16>,
     memory: u64,
     reserved: AtomicU64,
     /// Bytes of items with item references.
@@ -78,7 +79,8 @@ impl Cache {
     /// - [`Error::Memory`](crate::Error::Memory) if the process cannot reserve the address space.
     pub fn new(options: Options) -> Result<Self> {
         options.validate()?;
-        let Options { memory, eviction, clock, seed, guard_wait, first_cas, records } = options;
+        let Options { memory, eviction, clock, seed, guard_wait, first_cas, .. } = options;
+        let Options { records, partition_of, .. } = options;
         let (arena, segments) = reserve_addresses(memory)?;
         let cache = Self {
             arena,
@@ -93,6 +95,7 @@ impl Cache {
             evicts_unwritten: AtomicBool::new(true),
             requested_bytes: AtomicU64::new(0),
             seed: seed.unwrap_or_else(|| RandomState::new().hash_one(memory)),
+            partition_of,
             memory,
             reserved: AtomicU64::new(0),
             referenced_bytes: AtomicU64::new(0),
@@ -136,7 +139,11 @@ impl Cache {
     /// [`Guard::get_hashed`](crate::Guard::get_hashed).
     #[inline]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
-        KeyHash::of(key, self.seed)
+        let hash = KeyHash::of(key, self.seed);
+        match self.partition_of {
+            None => hash,
+            Some(partition_of) => hash.in_partition(partition_of(key)),
+        }
     }
 
     /// Reserves `bytes` of the budget for other purposes than items, such as the buffers of

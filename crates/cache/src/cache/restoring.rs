@@ -29,9 +29,9 @@ impl Cache {
         self.update_reserved();
     }
 
-    /// Returns whether items of an earlier run are restored.
+    /// Returns whether items of an earlier run are being restored.
     #[inline]
-    pub(crate) fn is_restoring(&self) -> bool {
+    pub fn is_restoring(&self) -> bool {
         self.is_restoring.load(Ordering::Relaxed)
     }
 

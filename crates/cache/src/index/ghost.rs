@@ -45,10 +45,11 @@ pub(crate) struct GhostQueue {
     promotion_window: AtomicU64,
 }
 
-/// Returns the fingerprint of a key: 16 bits of its hash.
+/// Returns the fingerprint of a key: 16 bits of its hash that select neither its line nor its
+/// partition.
 fn fingerprint_of(hash: KeyHash) -> u16 {
     // 0 marks an empty entry.
-    (hash.0 as u16).max(1)
+    ((hash.0 >> 32) as u16).max(1)
 }
 
 impl Lines {

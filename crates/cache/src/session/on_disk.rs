@@ -1,5 +1,6 @@
 //! Items on disk that the operations of a guard need, and records that they replaced or removed.
 
+use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::index::slot::Slot;
 use crate::index::split::SlotItems;
@@ -52,6 +53,15 @@ impl Guard<'_> {
         let hash = self.cache().hash(key);
         let slot = self.position(key, hash)?.slot;
         slot.is_on_disk().then(|| OnDisk { hash, place: slot.place() })
+    }
+
+    /// Returns whether the record may have the current item of its key: whether the index points to
+    /// it, or to an item in memory that may have the same key.
+    pub fn may_be_current(&self, record: OnDisk) -> bool {
+        let Cache { arena, tables, .. } = self.cache();
+        let in_memory = tables.find(arena, record.hash, |_| true);
+        in_memory.is_some_and(|found| !found.slot.is_on_disk())
+            || tables.lock(arena, record.hash).find_place(record.place).is_some()
     }
 
     /// Notes that an operation needs the item of a key, if it is on disk.

@@ -250,9 +250,9 @@ settings! {
                    Redis Cluster, in proportion to --memory; clients of Redis Cluster find them. \
                    etcd has the owner of each slot. A node that cannot renew its lease there \
                    answers CLUSTERDOWN (see --etcd-away). Nodes serve clients of Redis and \
-                   memcached only, \
-                   without --disk and --warm-restart. With --data-dir, a node keeps its \
-                   identifier. See docs/cluster.md.",
+                   memcached only. With --data-dir, a node keeps its identifier; with --disk or \
+                   --warm-restart, also its items, if no other node has served their slots \
+                   before it is started again. See docs/cluster.md.",
         }
 
         etcd_ca: Option<PathBuf> = Path {
@@ -349,13 +349,34 @@ settings! {
             reloads: true,
         }
 
+        cluster_stop: &'static str = Choice(&[
+            ("auto", "keep with --disk or --warm-restart, otherwise drain"),
+            ("drain", "it moves its slots to other nodes, with their items"),
+            ("keep", "its slots wait for its next start, with their items"),
+        ]) {
+            value_name: "ACTION",
+            default: "auto",
+            help: "What a node of a cluster does with its slots after SIGTERM or SIGINT",
+            more: "Requests for slots that wait fail until the node serves them again, or until \
+                   other nodes take them, without items, after --cluster-restart-ms. To remove a \
+                   node that keeps its slots, move them first: `nuthatch cluster drain`.",
+        }
+
+        cluster_restart_ms: u64 = Count(0, 86_400_000) {
+            value_name: "MS",
+            default: "60000",
+            help: "Maximum milliseconds that the slots of a node that has stopped wait for it",
+            more: "With --cluster-stop keep. At least the rest of the lease of the node, which is \
+                   at most eight seconds.",
+        }
+
         cluster_drain_ms: u64 = Count(0, 86_400_000) {
             value_name: "MS",
             default: "20000",
             help: "Maximum milliseconds to move slots to other nodes after SIGTERM or SIGINT",
-            more: "The node serves its clients meanwhile; then --drain-ms begins. Items of slots \
-                   that have not moved by then are lost. 0 moves none. A second signal ends the \
-                   server at once.",
+            more: "With --cluster-stop drain. The node serves its clients meanwhile; then \
+                   --drain-ms begins. Items of slots that have not moved by then are lost. 0 \
+                   moves none. A second signal ends the server at once.",
         }
 
         cluster_move_rate: u64 = Size(1 << 20, MAX_SIZE) {

@@ -4,6 +4,25 @@ use crate::keys::Keys;
 use crate::node::Node;
 use std::time::Duration;
 
+/// The slots whose items a node has kept since its previous run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The data in etcd whose epochs these are: [`Member::data`](super::Member::data). With other
+    /// data, no slot is held.
+    pub data: Data,
+    /// Each slot with the epoch in which the node served it.
+    pub slots: Vec<(u16, u64)>,
+}
+
+/// The data of a cluster in etcd, as a node has seen them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Data {
+    /// Their identity. It is another one if they were deleted and written anew.
+    pub identity: String,
+    /// The revision of etcd, which is lower if etcd was restored from a backup.
+    pub revision: i64,
+}
+
 /// Settings of a member.
 #[derive(Clone, Debug)]
 pub struct MemberConfig {
@@ -14,9 +33,8 @@ pub struct MemberConfig {
     /// The lease of the previous run of this node. Set it only if that process has ended: the node
     /// then registers without waiting for the end of that lease.
     pub previous_lease: Option<i64>,
-    /// Slots whose items are still there from the previous run, each with the epoch in which the
-    /// node served it.
-    pub held: Vec<(u16, u64)>,
+    /// Slots whose items are still there from the previous run.
+    pub held: Held,
     /// The time to live of the lease, rounded to seconds. Slots of a node that died have other
     /// owners at most `ttl`, `settle` and about a second later.
     pub ttl: Duration,
@@ -45,7 +63,7 @@ impl MemberConfig {
             keys,
             node,
             previous_lease: None,
-            held: Vec::new(),
+            held: Held::default(),
             ttl: Duration::from_secs(8),
             margin: Duration::from_secs(1),
             settle: Duration::from_millis(500),

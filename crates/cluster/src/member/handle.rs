@@ -66,7 +66,7 @@ impl Member {
         wake
     }
 
-    /// Returns whether the node has left the cluster on purpose.
+    /// Returns whether the node has left the cluster on purpose, or has stopped.
     pub fn has_left(&self) -> bool {
         self.phase == Phase::Left
     }
@@ -115,6 +115,7 @@ impl Member {
             }
             Command::Drain => self.node.participation = Participation::Draining,
             Command::Forget(id) => self.forget(now, id),
+            Command::Stop(wait) => self.stop(now, wait),
             Command::Leave => {
                 let lease = self.lease();
                 self.lose(now);

@@ -40,7 +40,8 @@ impl Holding {
         &self.serving
     }
 
-    /// Notes that this node is about to claim slots: their items are invalid.
+    /// Notes that the items of slots are invalid, for example since this node is about to claim
+    /// them.
     pub(super) fn forget(&mut self, slots: &SlotSet) {
         slots.iter().for_each(|slot| self.held[usize::from(slot)] = 0);
     }

@@ -4,9 +4,11 @@
 //! that nodes act on: two nodes could serve one slot. A node that notices it serves nothing any
 //! more, until it is started again.
 
+use super::config::Data;
 use super::machine::{Member, Pending, Phase};
 use crate::boot_clock::BootTime;
 use crate::request::{Compare, KeyValue, Reply, Response, Txn, Write};
+use crate::slot::SlotSet;
 
 impl Member {
     /// Returns whether a response is of an earlier revision than those that this node had seen when
@@ -14,6 +16,17 @@ impl Member {
     pub(super) fn is_outdated(pending: &Pending, response: &Response) -> bool {
         let is_ordered = matches!(response.reply, Reply::Read(_) | Reply::Committed { .. });
         is_ordered && response.revision < pending.revision
+    }
+
+    /// Forgets the items of the previous run if these data are not those that it had seen.
+    pub(super) fn check_held(&mut self, keys: &[KeyValue], revision: i64) {
+        let Data { identity, revision: seen } = &self.config.held.data;
+        let key = self.config.keys.identity();
+        let is_same =
+            keys.iter().any(|found| found.key == key && found.value.trim_end() == identity);
+        if self.identity.is_none() && !(is_same && revision >= *seen) {
+            self.holding.forget(&SlotSet::all());
+        }
     }
 
     /// Compares the identity of the data with the one that this node has seen first. Returns false

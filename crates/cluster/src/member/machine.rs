@@ -2,7 +2,7 @@
 
 use super::avoided::Avoided;
 use super::change::{Author, Change};
-use super::config::MemberConfig;
+use super::config::{Data, MemberConfig};
 use super::holding::Holding;
 use super::messages::{Event, Output};
 use super::settle::Settle;
@@ -77,7 +77,9 @@ pub(super) enum Phase {
     Loading,
     /// The node is registered, and the view is newer than the registration.
     Registered,
-    /// The lease was ended on purpose.
+    /// The key of the node gets the lease of the next process in the place of this one.
+    Stopping { before: i64, next: Option<i64> },
+    /// The lease was ended on purpose, or is left to the next process.
     Left,
     /// The data in etcd are others than before.
     Refused,
@@ -173,7 +175,7 @@ impl Member {
             avoided: Avoided::default(),
             identity: None,
             etcd_away: EtcdAway::default(),
-            holding: Holding::new(config.node.id, &config.held),
+            holding: Holding::new(config.node.id, &config.held.slots),
             calls: Calls::default(),
             transfer: None,
             settle: Settle::new(config.settle),
@@ -195,6 +197,13 @@ impl Member {
     /// Returns what the program has to do next; `None` until the next call of `handle`.
     pub fn next_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Returns the data in etcd as this node has seen them, for [`MemberConfig::held`] of the next
+    /// run; `None` before it has.
+    pub fn data(&self) -> Option<Data> {
+        let identity = self.identity.as_ref()?.trim_end().to_owned();
+        Some(Data { identity, revision: self.view.map().revision() })
     }
 
     /// Returns slots with items, each with the epoch in which this node served it. A program that

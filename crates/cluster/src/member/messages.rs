@@ -58,6 +58,10 @@ pub enum Command {
     Drain,
     /// End the lease now: other nodes take the slots without their items.
     Leave,
+    /// Stop to serve, and let other nodes leave the slots to this one for this time. A process with
+    /// the lease of [`Event::Stopped`], or with the current one if there is no such event, as
+    /// [`previous_lease`](super::MemberConfig::previous_lease) takes this one's place.
+    Stop(Duration),
     /// Let this node end its lease: other nodes take its slots without their items. It registers
     /// again, and waits without slots.
     Forget(NodeId),
@@ -137,6 +141,11 @@ pub enum Event {
     MoveCancelled {
         /// The number of the transfer.
         transfer: u64,
+    },
+    /// The node has stopped, and this lease is that of its next process.
+    Stopped {
+        /// The lease.
+        lease: i64,
     },
     /// The map has changed.
     MapChanged(Arc<SlotMap>),

@@ -14,8 +14,9 @@ mod ownership;
 mod problems;
 mod session;
 mod settle;
+mod stopping;
 mod view;
 
-pub use config::MemberConfig;
+pub use config::{Data, Held, MemberConfig};
 pub use machine::Member;
 pub use messages::{Command, Event, Input, Items, Output};

@@ -41,6 +41,9 @@ impl Member {
         result: Result<Response, Failure>,
     ) {
         let retry = now.plus(self.config.retry);
+        if let Phase::Stopping { before, next } = self.phase {
+            return self.stopping_response(now, (before, next), result);
+        }
         match (self.phase, result) {
             (_, Err(Failure::LeaseAbsent)) => self.lose(now),
             (phase, Err(Failure::Unknown(_) | Failure::Refused(_))) => match phase {
@@ -81,6 +84,7 @@ impl Member {
     /// Writes the node's key, unless another process with the same identifier is registered.
     fn register(&mut self, now: BootTime, keys: &[KeyValue], revision: i64) {
         let Some(lease) = self.lease.as_ref().map(Lease::id) else { return };
+        self.check_held(keys, revision);
         if !self.check_identity(now, keys) {
             return;
         }

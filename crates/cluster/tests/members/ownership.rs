@@ -2,7 +2,7 @@
 
 use crate::history;
 use crate::world::World;
-use nuthatch_cluster::member::{Command, Items};
+use nuthatch_cluster::member::{Command, Data, Items};
 use nuthatch_cluster::node::Participation::{Active, Waiting};
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::{SLOTS, SlotSet};
@@ -154,7 +154,7 @@ fn a_forgotten_node_ends_its_permit_before_others_take_its_slots() {
 /// Restarts a node with its items and its lease.
 fn restart(world: &mut World, number: u32, pause: Duration) {
     let process = world.process(number);
-    let (held, lease) = (process.member.held().collect(), process.member.lease());
+    let (held, lease) = (process.held(), process.member.lease());
     world.processes.remove(&NodeId::numbered(number));
     world.run(pause);
     world.start_with(number, Active, |config| {
@@ -171,6 +171,51 @@ fn a_node_that_restarts_keeps_its_slots_and_items() {
     assert_eq!(counts(&world), [5462, 5461, 5461]);
     assert_eq!(world.process(1).gained.get(&Items::Kept), Some(&5461));
     assert_eq!(history::check(&world.etcd.history), SLOTS, "no owner has changed");
+}
+
+/// Stops a node for at most `wait`, and starts it again after `pause`. Returns how many slots it
+/// has kept.
+fn stop_and_start(wait: Duration, pause: Duration) -> Option<usize> {
+    let mut world = three();
+    let lease = world.process(1).member.lease();
+    world.command(1, Command::Stop(wait));
+    world.run(SECOND);
+    let now = world.now;
+    assert!(!world.process(1).is_permitted(now));
+    let (held, stopped) = (world.process(1).held(), world.process(1).stopped);
+    world.processes.remove(&NodeId::numbered(1));
+    world.run(pause);
+    world.start_with(1, Active, |config| {
+        config.held = held;
+        config.previous_lease = stopped.or(lease);
+    });
+    world.run(SECOND);
+    world.process(1).gained.get(&Items::Kept).copied()
+}
+
+#[test]
+fn slots_wait_for_a_node_that_has_stopped() {
+    assert_eq!(stop_and_start(Duration::ZERO, SECOND * 2), Some(5461));
+    assert_eq!(stop_and_start(SECOND * 30, SECOND * 20), Some(5461));
+    assert_eq!(stop_and_start(SECOND * 30, SECOND * 40), None);
+}
+
+#[test]
+fn a_node_stops_also_without_etcd() {
+    let mut world = three();
+    let until = world.now.plus(SECOND * 60);
+    world.process(1).cut_until = until;
+    world.run(SECOND * 10);
+    world.process(0).cut_until = until;
+    for number in [0, 1] {
+        world.command(number, Command::Stop(SECOND * 30));
+    }
+    // The timeout of a request.
+    world.run(SECOND * 3);
+    for number in [0, 1] {
+        let process = world.process(number);
+        assert!(process.member.has_left() && process.stopped.is_none());
+    }
 }
 
 #[test]
@@ -191,6 +236,27 @@ fn a_node_alone_keeps_its_items_while_no_other_node_served_them() {
     // The lease ends, and no other node takes the slots.
     restart(&mut world, 0, SECOND * 100);
     assert_eq!(world.process(0).gained.get(&Items::Kept), Some(&SLOTS));
+}
+
+#[test]
+fn a_node_keeps_no_items_of_other_data_in_etcd() {
+    let kept = |change: fn(&mut Data)| {
+        let mut world = World::new(3);
+        world.start(0, Active);
+        world.run(SECOND * 3);
+        let mut held = world.process(0).held();
+        change(&mut held.data);
+        world.processes.clear();
+        // The lease of the first process ends meanwhile.
+        world.start_with(0, Active, |config| config.held = held);
+        world.run(SECOND * 15);
+        assert_eq!(counts(&world), [SLOTS]);
+        world.process(0).gained.get(&Items::Kept).copied()
+    };
+    assert_eq!(kept(|_| {}), Some(SLOTS));
+    assert_eq!(kept(|data| data.identity.push('2')), None);
+    // etcd was restored from a backup.
+    assert_eq!(kept(|data| data.revision += 1000), None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ const NODES: u64 = 6;
 fn disturb(world: &mut World) {
     let number = world.random.below(NODES) as u32;
     let until = world.now.plus(Duration::from_millis(world.random.below(25_000)));
-    let kind = world.random.below(13);
+    let kind = world.random.below(14);
     let Some(process) = world.processes.get_mut(&NodeId::numbered(number)) else {
         return world.start(number, Participation::Active);
     };
@@ -30,6 +30,10 @@ fn disturb(world: &mut World) {
         6 => world.command(number, Command::Drain),
         7 => world.command(number, Command::Join),
         8 => world.command(number, Command::Leave),
+        12 => {
+            let wait = Duration::from_secs(world.random.below(20));
+            world.command(number, Command::Stop(wait));
+        }
         9 => world.etcd.former_leader_until = until,
         11 => {
             let other = world.random.below(NODES) as u32;
@@ -43,7 +47,7 @@ fn disturb(world: &mut World) {
 /// Ends a process and starts the next one with its items.
 fn restart_warm(world: &mut World, number: u32) {
     let process = world.process(number);
-    let (held, lease) = (process.member.held().collect(), process.member.lease());
+    let (held, lease) = (process.held(), process.stopped.or(process.member.lease()));
     let items = process.items.clone();
     world.start_with(number, Participation::Active, |config| {
         config.held = held;

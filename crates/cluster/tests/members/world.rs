@@ -4,7 +4,7 @@ use crate::keys;
 use nuthatch_cluster::boot_clock::BootTime;
 use nuthatch_cluster::lease::Permit;
 use nuthatch_cluster::map::{SlotMap, SlotState};
-use nuthatch_cluster::member::{Command, Event, Input, Items, Member, MemberConfig, Output};
+use nuthatch_cluster::member::{Command, Event, Held, Input, Items, Member, MemberConfig, Output};
 use nuthatch_cluster::memory_etcd::MemoryEtcd;
 use nuthatch_cluster::node::{Addresses, Node, Participation};
 use nuthatch_cluster::node_id::NodeId;
@@ -40,6 +40,8 @@ pub(crate) struct Process {
     incoming: SlotSet,
     pub(crate) map: Arc<SlotMap>,
     pub(crate) drained: u32,
+    /// The lease of the next process, once this one has stopped.
+    pub(crate) stopped: Option<i64>,
     pub(crate) gained: BTreeMap<Items, usize>,
     pub(crate) problems: Vec<String>,
     pub(crate) ended_problems: Vec<String>,
@@ -59,6 +61,11 @@ impl Process {
     /// Returns whether a lease covers this time of the world.
     pub(crate) fn has_lease(&self, now: BootTime) -> bool {
         self.permit.holds_lease(now.plus(self.offset))
+    }
+
+    /// Returns what a process that keeps items stores for the next one.
+    pub(crate) fn held(&self) -> Held {
+        Held { data: self.member.data().unwrap_or_default(), slots: self.member.held().collect() }
     }
 
     /// Returns whether items are sent to another node.
@@ -150,6 +157,7 @@ impl World {
             incoming: SlotSet::new(),
             map: Arc::new(SlotMap::empty()),
             drained: 0,
+            stopped: None,
             gained: BTreeMap::new(),
             problems: Vec::new(),
             ended_problems: Vec::new(),
@@ -343,6 +351,7 @@ impl World {
                 process.map = map;
             }
             Event::Drained => process.drained += 1,
+            Event::Stopped { lease } => process.stopped = Some(lease),
             Event::Problem(problem) => process.problems.push(problem),
             Event::ProblemEnded(problem) => process.ended_problems.push(problem),
         }

@@ -22,6 +22,12 @@ STREAK = 100
 MIN_HIT_RATIO = 0.99
 
 
+# How nodes keep their items; others have them in memory only.
+ON_DISK = ("--disk", "64MiB", "--cluster-stop", "drain")
+DUMPED = ("--warm-restart",)
+OPTIONS = {1: ON_DISK, 2: ON_DISK, 3: DUMPED, 4: DUMPED}
+
+
 class Cluster:
     """Five nodes with clients, and a sixth node that may join them."""
 
@@ -50,7 +56,7 @@ class Cluster:
 
     def start_node(self, endpoint):
         # Moves last so long that clients change items meanwhile.
-        options = ("--cluster-move-rate", "1MiB")
+        options = ("--cluster-move-rate", "1MiB", *OPTIONS.get(len(self.nodes), ()))
         node = Node(self.folder, f"node{len(self.nodes)}", endpoint, *options)
         self.exit_stack.callback(node.end)
         self.nodes.append(node)
@@ -101,7 +107,7 @@ def cluster(tmp_path):
 
 
 def test_no_client_reads_an_older_value_after_any_fault(cluster):
-    partitioned, left, killed, stopped, *_ = cluster.nodes
+    partitioned, left, killed, stopped, dumped, *_ = cluster.nodes
     with cluster.fault("a node joins", *errors.MOVES):
         cluster.start_node(cluster.etcd.endpoint)
     with cluster.fault("a node ends and starts again", *errors.KINDS):
@@ -119,6 +125,11 @@ def test_no_client_reads_an_older_value_after_any_fault(cluster):
         stopped.pause()
         cluster.wait_for(cluster.without(stopped))
         stopped.resume()
+    with cluster.fault("nodes are started again with their items", *errors.KINDS):
+        killed.end(signal.SIGKILL)
+        killed.start()
+        assert dumped.end(signal.SIGTERM) == 0
+        dumped.start()
     with cluster.fault("etcd is stopped", *errors.KINDS):
         cluster.etcd.pause()
         until("no node serves", lambda: {state(node) for node in cluster.nodes} == {"fail"})

@@ -17,11 +17,13 @@ impl Cluster {
     /// A slot that another node has served is served when its items have been dropped, by a thread
     /// of the server. Until then its requests wait, for a limited time.
     pub fn handle(&self, member: &Member, event: Event) {
+        self.transitions().data = member.data();
         match event {
             Event::Gained { slots, items } => self.gain(&slots, items, member.map()),
             Event::Lost { slots } => self.lose(&slots),
             Event::Incoming { from, slots } => self.expect_items(from, &slots),
             Event::Drained => self.note_drained(),
+            Event::Stopped { .. } => {}
             Event::MoveOut { transfer, slots, target } => self.move_out(transfer, slots, target),
             Event::MoveCancelled { transfer } => self.cancel(transfer, member.serving()),
             Event::MapChanged(map) => self.replace_map(&map),
@@ -52,6 +54,7 @@ impl Cluster {
         transitions.dirty.add(&ready);
         self.log_begin(transitions, &ready, map);
         self.served.add(&ready);
+        self.note_kept_changed(transitions);
         self.update(transitions);
     }
 
@@ -63,6 +66,7 @@ impl Cluster {
             outgoing.slots.subtract(slots);
         }
         transitions.outgoing.take_if(|outgoing| outgoing.slots.is_empty());
+        self.note_kept_changed(&mut transitions);
         // Requests wait for the map with the owner, which follows.
         transitions.lost.add(slots);
         self.update(&mut transitions);
@@ -133,6 +137,8 @@ impl Cluster {
         }
         transitions.end_incoming(&ended);
         transitions.drop_items_of(&ended);
+        // The map has the epochs of slots that were gained before.
+        self.note_kept_changed(&mut transitions);
         self.update(&mut transitions);
     }
 }

@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Returns the slots that are served while the permit holds.
-    fn serving(&self) -> SlotSet {
+    pub(super) fn serving(&self) -> SlotSet {
         let mut serving = self.served.to_set();
         serving.add(&self.moving.to_set());
         serving

@@ -15,6 +15,7 @@
 //! | `journal.rs` | the log of the times at which the node serves slots |
 //! | `slot_thread.rs` | a thread of the cluster that uses the cache |
 //! | `dropping.rs` | removes the items of slots that another node has served |
+//! | `kept.rs`, `keeping.rs` | the items that outlive the process, and their slots |
 //! | `moving/` | sends the items of slots to another node |
 //! | `forwarder.rs` | forwards requests to the owners of their slots |
 //! | `forwarding/` | requests that are forwarded, and connections to other nodes |
@@ -43,6 +44,8 @@ mod forwarder;
 mod forwarding;
 mod frame;
 mod journal;
+mod keeping;
+mod kept;
 mod members;
 mod move_counters;
 mod move_reports;
@@ -63,6 +66,7 @@ pub use draining::Drained;
 pub(crate) use forwarder::Forwarder;
 pub(crate) use forwarding::{Forward, ForwardOutcome, ForwardResults, Replies, Requests, Targets};
 pub(crate) use frame::{Record, records, write_of};
+pub use kept::{ItemFiles, KeptSlot, KeptSlots};
 pub(crate) use members::MemberRow;
 pub use move_reports::MoveReport;
 pub(crate) use receiving::TransferRefusal;
@@ -74,6 +78,7 @@ pub(crate) use slot_thread::SlotThread;
 
 use changes::Changes;
 use forwarding::state::Forwarding;
+use kept::Kept;
 use move_counters::MoveCounters;
 use move_reports::Reports;
 use nuthatch_cache::Cache;
@@ -133,6 +138,7 @@ pub struct Cluster {
     access: RwLock<Arc<NodeAccess>>,
     /// Passes requests of operators to the membership, once the node takes part in the cluster.
     member: OnceLock<MemberInput>,
+    kept: Kept,
     forwarding: Forwarding,
 }
 
@@ -168,6 +174,7 @@ impl Cluster {
             reports: Reports::default(),
             access: RwLock::default(),
             member: OnceLock::new(),
+            kept: Kept::default(),
             forwarding: Forwarding::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::awaited::Awaited;
 use nuthatch_cluster::boot_clock::BootTime;
+use nuthatch_cluster::member::Data;
 use nuthatch_cluster::node_id::NodeId;
 use nuthatch_cluster::slot::SlotSet;
 use std::collections::BTreeMap;
@@ -16,6 +17,12 @@ pub(super) struct Transitions {
     pub(super) dirty: SlotSet,
     /// Slots whose items have to be dropped, since another node serves them or has served them.
     pub(super) stale: SlotSet,
+    /// Slots whose records on disk that are not valid any more may be in the index.
+    pub(super) invalid: SlotSet,
+    /// The data in etcd, once the node has seen them.
+    pub(super) data: Option<Data>,
+    /// Whether the slots that outlive the process have to be stored.
+    pub(super) has_to_keep: bool,
     /// Since when slots are stale, if there are some: since the first one, or since items were
     /// dropped last.
     pub(super) stale_since: Instant,
@@ -94,6 +101,9 @@ impl Transitions {
             owned: SlotSet::new(),
             dirty: if has_items { SlotSet::all() } else { SlotSet::new() },
             stale: SlotSet::new(),
+            invalid: SlotSet::new(),
+            data: None,
+            has_to_keep: false,
             stale_since: Instant::now(),
             outgoing: None,
             incoming: BTreeMap::new(),

@@ -249,8 +249,13 @@ impl Compression {
     /// [`Error::Full`] if there is no memory for it, or if it is damaged, which is logged. Nothing
     /// is appended then.
     pub(crate) fn decompress(&self, item: &Item<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.decompress_value(item.value(), out)
+    }
+
+    /// Appends the raw value of a compressed one, as [`decompress`](Self::decompress) does.
+    pub(crate) fn decompress_value(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let result = with_codec(&self.dictionaries, self.sampler.as_ref(), |thread| {
-            thread.codec.decompress(item.value(), MAX_LEN, out)
+            thread.codec.decompress(value, MAX_LEN, out)
         });
         match result {
             Ok(Ok(_)) => Ok(()),

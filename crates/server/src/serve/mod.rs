@@ -429,24 +429,19 @@ impl Running {
     }
 }
 
-/// Checks that all parts of the server keep the rules of a cluster.
+/// Checks that a node of a cluster has only listeners whose requests it can redirect or forward.
 fn check_cluster(server: &Server, options: &Options) -> io::Result<()> {
-    if server.cluster.is_none() {
-        return Ok(());
-    }
     let is_other = |protocol| !matches!(protocol, Protocol::Resp | Protocol::Memcache);
     let other = options.listeners.iter().find(|listener| is_other(listener.protocol));
-    let problem = match other {
-        Some(Listener { address, protocol, .. }) => {
-            format!("found a listener for clients of {} at {address}", protocol.system())
-        }
-        None if server.disk.is_some() => "found a disk tier".to_owned(),
-        None if server.warm_restart.is_some() => "found a warm restart".to_owned(),
-        None => return Ok(()),
+    let (Some(Listener { address, protocol, .. }), Some(_)) = (other, &server.cluster) else {
+        return Ok(());
     };
-    let text = "a node of a cluster: expected clients of Redis and memcached, and items in memory \
-                only";
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{text}, {problem}")))
+    let text = format!(
+        "a node of a cluster: expected clients of Redis and memcached, found a listener for \
+         clients of {} at {address}",
+        protocol.system()
+    );
+    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
 /// Returns the addresses as they are logged.

@@ -4,7 +4,7 @@ use super::WarmRestart;
 use crate::compression::Compression;
 use crate::item_bits::may_restore;
 use crate::log;
-use nuthatch_cache::{Cache, Item, KeyHash, Session};
+use nuthatch_cache::{Cache, Item, Session};
 use nuthatch_tier::{Error, Record, Tier};
 use std::time::Instant;
 
@@ -21,6 +21,8 @@ struct Dumped {
     items: u64,
     /// Bytes of keys and values.
     bytes: u64,
+    /// The number of items that other nodes of the cluster have served since.
+    outdated: u64,
     /// Whether the writing ended before all items were examined.
     is_cut: bool,
 }
@@ -45,7 +47,7 @@ impl WarmRestart {
         match result {
             Ok(()) if self.is_cancelled() => log::dump_cancelled(),
             Ok(()) => {
-                let left_out = cache.len().saturating_sub(dumped.items);
+                let left_out = cache.len().saturating_sub(dumped.items + dumped.outdated);
                 if dumped.is_cut {
                     log::dump_cut(dumped.items, left_out);
                 }
@@ -100,8 +102,10 @@ impl WarmRestart {
         let mut result = Ok(());
         let mut buffer = Vec::new();
         let next = guard.scan_frequency(cursor, ITEMS_PER_STEP, frequency, |item| {
-            if result.is_ok() && may_restore(item) && !self.is_cancelled() {
-                let hash = KeyHash::of(item.key(), self.hash_seed).to_u64();
+            if self.is_suspended(item.key()) {
+                dumped.outdated += 1;
+            } else if result.is_ok() && may_restore(item) && !self.is_cancelled() {
+                let hash = self.hash(item.key());
                 // A value without memory to decompress it is left out.
                 let Ok(item) = compression.raw_item(*item, &mut buffer) else { return };
                 match tier.append(&record_of(&item, hash)) {

@@ -4,7 +4,7 @@ use super::WarmRestart;
 use crate::compression::Compression;
 use crate::log;
 use nuthatch_cache::{Cache, Error, Expiry, Session, Write};
-use nuthatch_tier::{Kind, Record, Tier};
+use nuthatch_tier::{Kind, Record, RecordId, Tier};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -59,12 +59,11 @@ impl WarmRestart {
             Ok(session) => session,
             Err(error) => return log::restore_failed(&error),
         };
-        let loaded = self.reader.all_records(|place, record| {
-            let id = self.reader.record_id(place);
-            if id.is_some_and(|id| self.removed.contains(id, record.hash)) {
-                return ControlFlow::Continue(());
+        let loaded = self.reader.all_records(|place, record| match self.reader.record_id(place) {
+            Some(id) if !self.removed.contains(id, record.hash) => {
+                self.restore_one(&mut session, compression, (record, id))
             }
-            self.restore_one(&mut session, compression, record)
+            _ => ControlFlow::Continue(()),
         });
         for damage in &loaded.damage {
             log::dump_damaged(damage);
@@ -86,7 +85,7 @@ impl WarmRestart {
         &self,
         session: &mut Session<'_>,
         compression: &Compression,
-        record: &Record<'_>,
+        (record, id): (&Record<'_>, RecordId),
     ) -> ControlFlow<()> {
         if self.is_cancelled() || self.is_restore_over() {
             return ControlFlow::Break(());
@@ -96,6 +95,10 @@ impl WarmRestart {
             Some(write) => {
                 // The guard comes first: it keeps the dictionary of the encoded value.
                 let guard = session.guard();
+                if !self.allows(record.key, id) {
+                    self.counters.skipped.fetch_add(1, Ordering::Relaxed);
+                    return ControlFlow::Continue(());
+                }
                 let value = compression.encode(record.key, record.value);
                 let write = write.compressed(value.is_compressed());
                 guard.restore(record.key, value.bytes(), &write, hotness)

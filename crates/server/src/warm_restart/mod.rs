@@ -16,8 +16,9 @@ pub(crate) use load::Restorer;
 pub use progress::RestoreProgress;
 
 use crate::log;
-use nuthatch_cache::{Clock, Options as CacheOptions, SystemClock};
-use nuthatch_tier::{Error, FolderState, Options, Reader, RemovedRecords, Tier};
+use nuthatch_cache::{Clock, KeyHash, Options as CacheOptions, SystemClock};
+use nuthatch_tier::{Error, FolderState, Options, Reader, RecordId, RemovedRecords, Tier};
+use nuthatch_tiered::{FirstRecords, KeptPartitions};
 use progress::Counters;
 use std::fmt;
 use std::path::Path;
@@ -37,6 +38,9 @@ const MIN_FILES: u64 = 256;
 /// reaching those of the next run.
 const CAS_PER_MS: u64 = 1 << 20;
 
+/// Returns the partition of a key.
+type PartitionOf = fn(&[u8]) -> u16;
+
 /// The folder of dumps of a server, and the state of restoring the last one.
 pub struct WarmRestart {
     /// `None` once the dump is closed.
@@ -45,6 +49,8 @@ pub struct WarmRestart {
     /// Records that are out of date, if the folder was that of a disk tier.
     removed: RemovedRecords,
     hash_seed: u64,
+    /// Which records are valid, and the partition of a key, in a cache with partitions.
+    partitions: Option<(FirstRecords, PartitionOf)>,
     max_dump_time: Duration,
     counters: Counters,
     /// When restoring must end, once the server stops.
@@ -82,6 +88,7 @@ impl WarmRestart {
             removed: recovery.removed,
             reader: tier.reader(),
             hash_seed: tier.hash_seed(),
+            partitions: None,
             tier: Mutex::new(Some(tier)),
             max_dump_time,
             counters: Counters::new(if has_dump { recovery.records } else { 0 }),
@@ -89,6 +96,58 @@ impl WarmRestart {
             is_started: AtomicBool::new(false),
             is_cancelled: AtomicBool::new(false),
         })
+    }
+
+    /// Restores only the items of some partitions of the keys, as
+    /// [`Options::partitions`](nuthatch_tiered::Options::partitions) does.
+    #[must_use]
+    pub fn partitions(mut self, partition_of: PartitionOf, kept: &KeptPartitions) -> Self {
+        let first_records = FirstRecords::new(|_| FirstRecords::LATER);
+        let kept_here = kept.first_records.iter().filter(|_| kept.folder_id == self.folder_id());
+        kept_here.for_each(|(partition, first)| first_records.set(*partition, *first));
+        self.partitions = Some((first_records, partition_of));
+        self
+    }
+
+    /// Returns a number that identifies the folder.
+    pub fn folder_id(&self) -> u64 {
+        KeyHash::of(b"", self.hash_seed).to_u64()
+    }
+
+    /// Restores no more items of some partitions, and leaves them out of a dump, until
+    /// [`resume`](Self::resume). Wait for the guards of other sessions afterwards.
+    pub(crate) fn suspend(&self, partitions: impl Iterator<Item = u16>) {
+        if let Some((first_records, _)) = &self.partitions {
+            partitions.for_each(|partition| first_records.set(partition, FirstRecords::SUSPENDED));
+        }
+    }
+
+    /// Dumps the items of some partitions again, which are not those of the last run.
+    pub(crate) fn resume(&self, partitions: impl Iterator<Item = u16>) {
+        if let Some((first_records, _)) = &self.partitions {
+            partitions.for_each(|partition| first_records.set(partition, FirstRecords::LATER));
+        }
+    }
+
+    /// Returns whether the items of a key are left out of a dump.
+    fn is_suspended(&self, key: &[u8]) -> bool {
+        self.partitions.as_ref().is_some_and(|(first_records, partition_of)| {
+            first_records.get(partition_of(key)) == FirstRecords::SUSPENDED
+        })
+    }
+
+    /// Returns whether the record of a key is valid, as far as that depends on its partition.
+    fn allows(&self, key: &[u8], id: RecordId) -> bool {
+        self.partitions.as_ref().is_none_or(|(first_records, partition_of)| {
+            first_records.allow(partition_of(key), id.pack())
+        })
+    }
+
+    /// Returns the hash of a key in the files of the dump.
+    fn hash(&self, key: &[u8]) -> u64 {
+        let hash = KeyHash::of(key, self.hash_seed);
+        let partitions = self.partitions.as_ref();
+        partitions.map_or(hash, |(_, partition_of)| hash.in_partition(partition_of(key))).to_u64()
     }
 
     /// Removes the dump in a folder, if there is one, before a server uses the data without a warm

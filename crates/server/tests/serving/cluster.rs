@@ -332,7 +332,7 @@ fn a_node_listens_for_clients_of_redis_and_memcached_only() {
     server.cluster = Some(Arc::new(cluster));
     let listener = Listener::new(Protocol::Pmc, "127.0.0.1:0".parse().expect("an address"));
     let error = Running::serve(server, &Options::new(vec![listener])).expect_err("refused");
-    let expected = "a node of a cluster: expected clients of Redis and memcached, and items in \
-                    memory only, found a listener for clients of poor-man's-cache at 127.0.0.1:0";
+    let expected = "a node of a cluster: expected clients of Redis and memcached, found a listener \
+                    for clients of poor-man's-cache at 127.0.0.1:0";
     assert_eq!(error.to_string(), expected);
 }

@@ -6,13 +6,16 @@
 //! it, each of which has a chance of 31 in 32.
 
 use crate::layout::removal::{ALL_BEFORE, CHECK_BITS, HASH_BITS, ID_BITS, OTHER, RECORD};
-use crate::layout::{MAX_NUMBER, UNIT_BITS};
+use crate::layout::{MAX_NUMBER, PARTITION_BITS, UNIT_BITS};
 
 /// The first id above all ids.
 pub(crate) const MAX_BOUND: u64 = (MAX_NUMBER + 1) << UNIT_BITS;
 
 /// The upper bits of the id of an entry for a changed key.
 const CHANGED: u64 = 0b11 << HASH_BITS;
+
+/// Bits of a shortened hash that are of the partition.
+const SHORTENED_PARTITION_BITS: u32 = PARTITION_BITS - (u64::BITS - HASH_BITS);
 
 /// What an entry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +31,15 @@ pub(crate) enum Removal {
     Changed(u64),
 }
 
-/// Returns the part of a hash that an entry contains.
+/// Returns the part of a hash that an entry contains: the bits that do not depend on the partition
+/// of the key, which the next process may not know.
 pub(crate) fn shortened(hash: u64) -> u64 {
-    hash >> (u64::BITS - HASH_BITS)
+    without_partition(hash >> (u64::BITS - HASH_BITS))
+}
+
+/// Returns the part of a shortened hash that is compared. Earlier versions stored more bits.
+pub(crate) fn without_partition(shortened: u64) -> u64 {
+    shortened >> SHORTENED_PARTITION_BITS << SHORTENED_PARTITION_BITS
 }
 
 impl Removal {

@@ -1,7 +1,7 @@
 //! The removed records of a folder, in memory.
 
 use crate::record_id::RecordId;
-use crate::removal_log::entry::{Removal, shortened};
+use crate::removal_log::entry::{Removal, shortened, without_partition};
 use std::collections::{BTreeMap, HashMap};
 
 /// The records that the removal logs of a folder name, as far as their item files exist.
@@ -46,7 +46,7 @@ impl RemovedRecords {
             Removal::AllBefore(bound) => self.bound = self.bound.max(bound),
             Removal::Committed(bound) => self.committed = Some(bound),
             Removal::Changed(hash) => {
-                self.changed.insert(hash, self.committed.unwrap_or(0));
+                self.changed.insert(without_partition(hash), self.committed.unwrap_or(0));
             }
         }
     }

@@ -9,6 +9,7 @@ mod disks;
 mod failures;
 mod model;
 mod opening;
+mod partitions;
 mod recovery;
 
 use nuthatch_cache::{Cache, Error, Guard, Options as CacheOptions, Session};

@@ -3,6 +3,7 @@
 use super::etcd::{self, EtcdReloader};
 use super::node_access::{self, node_access};
 use super::node_files::NodeFiles;
+use super::node_slots::keep_slots;
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address, others_in_group};
 use nuthatch_cache::Cache;
@@ -10,11 +11,14 @@ use nuthatch_cluster::boot_clock::{BootClock, BootTime, SystemBootClock};
 use nuthatch_cluster::etcd::{Etcd, EtcdOptions};
 use nuthatch_cluster::keys::Keys;
 use nuthatch_cluster::lease::{Permission, Permit};
-use nuthatch_cluster::member::{Command, Event, Member, MemberConfig};
+use nuthatch_cluster::member::{Command, Event, Held, Member, MemberConfig};
 use nuthatch_cluster::membership::{MemberHandle, Membership, SlotServer};
 use nuthatch_cluster::node::{Addresses, Node, Participation};
 use nuthatch_listen::Address;
-use nuthatch_server::{Cluster, Drained, Listener, MoveReport, Protocol, Running};
+use nuthatch_server::{
+    Cluster, Drained, ItemFiles, KeptSlots, Listener, MoveReport, Protocol, Running, WarmRestart,
+};
+use nuthatch_tiered::TieredCache;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -27,9 +31,16 @@ const LOG: &str = "nuthatch::cluster";
 const CANNOT_MOVE: &str = "the slots cannot move: no other node is active, or this node has no \
                            lease; their items are lost";
 
+const KEEPS_UNMOVED: &str = "the slots cannot move: no other node is active, or this node has no \
+                             lease; their items are kept for the next start, if no other node \
+                             takes the slots before";
+
 const SERVES_ON: &str = "the node has no lease in etcd, and serves its slots on (etcd-away): \
                          other nodes that reach etcd may serve them, too, and what clients write \
                          here may be lost; repair etcd or the network, or stop this node";
+
+const KEEPS: &str = "the slots wait for the next start of this node, which has their items; \
+                     other nodes take them after this time";
 
 /// The pause between two looks at the permit, for the log.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
@@ -47,13 +58,10 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
                        Redis and memcached";
         return Err(loaded.invalid(name, problem));
     }
-    if settings.disk > 0 {
-        let problem = "expected 0 with --cluster, found more: nodes have items in memory only";
-        return Err(loaded.invalid("disk", problem));
-    }
-    if settings.warm_restart {
-        let problem = "expected false with --cluster, found true: a node starts without items";
-        return Err(loaded.invalid("warm-restart", problem));
+    if settings.cluster_stop == "keep" && !keeps_items(settings) {
+        let problem = "expected --disk or --warm-restart with keep, found neither: slots would \
+                       wait without items";
+        return Err(loaded.invalid("cluster-stop", problem));
     }
     if settings.announce != "auto" {
         return Ok(());
@@ -110,6 +118,14 @@ pub(super) fn etcd_options(loaded: &LoadedSettings) -> Result<Option<EtcdOptions
     address(loaded)?.map(|address| etcd::options(loaded, &address)).transpose()
 }
 
+/// Returns where the items are that outlive the process.
+pub(super) fn item_files(
+    disk: Option<Arc<TieredCache>>,
+    warm_restart: Option<Arc<WarmRestart>>,
+) -> ItemFiles {
+    disk.map(ItemFiles::Disk).or(warm_restart.map(ItemFiles::Dump)).unwrap_or_default()
+}
+
 /// A node that does not take part in its cluster yet.
 pub(super) struct ClusterNode {
     etcd: EtcdOptions,
@@ -118,29 +134,50 @@ pub(super) struct ClusterNode {
     clock: Arc<dyn BootClock>,
     pub(super) cluster: Arc<Cluster>,
     files: NodeFiles,
+    held: Held,
     started_ms: u64,
 }
 
-/// Creates the node of this server, if the settings have a cluster. Its folder is locked.
+/// Creates the node of this server, if the settings have a cluster. Its folder is locked. `files`
+/// have the items of the slots that the last process has kept.
 pub(super) fn node(
     loaded: &LoadedSettings,
     cache: &Arc<Cache>,
+    files: ItemFiles,
+    kept: Option<KeptSlots>,
 ) -> Result<Option<ClusterNode>, Failure> {
     let Some(address) = address(loaded)? else { return Ok(None) };
     let etcd = etcd::options(loaded, &address)?;
-    let files = NodeFiles::open(loaded.settings.data_dir.as_deref());
-    let files = files.map_err(|problem| {
+    let data_dir = &loaded.settings.data_dir;
+    let node_files = NodeFiles::open(data_dir.as_deref());
+    let node_files = node_files.map_err(|problem| {
         Failure::Error(format!("{}: {problem}", loaded.source("data-dir").named()))
     })?;
     let permit = Arc::new(Permit::default());
     let clock: Arc<dyn BootClock> = Arc::new(SystemBootClock);
     let started_ms = cache.session().map_or(0, |mut session| session.guard().now_ms());
     let cluster =
-        Cluster::new(files.id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
+        Cluster::new(node_files.id, Arc::clone(cache), Arc::clone(&permit), Arc::clone(&clock));
     cluster.set_access(node_access(loaded)?);
-    let cluster = cluster.with_forwarding(loaded.settings.cluster_forward);
+    let mut cluster = cluster.with_forwarding(loaded.settings.cluster_forward);
+    let kept = kept.filter(|kept| kept.folder_id == files.folder_id()).unwrap_or_default();
+    let held = kept.slots.iter().map(|kept| (kept.slot, kept.epoch)).collect();
+    let held = Held { data: kept.data, slots: held };
+    if let (Some(folder), true) = (data_dir.clone(), !matches!(files, ItemFiles::None)) {
+        let slots = held.slots.iter().map(|(slot, _)| *slot).collect();
+        cluster = cluster.keep_items(files, &slots, move |kept| keep_slots(&folder, kept));
+    }
     let (keys, cluster) = (address.keys, Arc::new(cluster));
-    Ok(Some(ClusterNode { etcd, keys, permit, clock, cluster, files, started_ms }))
+    Ok(Some(ClusterNode {
+        etcd,
+        keys,
+        permit,
+        clock,
+        cluster,
+        files: node_files,
+        held,
+        started_ms,
+    }))
 }
 
 impl ClusterNode {
@@ -157,7 +194,7 @@ impl ClusterNode {
         node.started_ms = self.started_ms;
         node.participation = participation(settings);
         node.weight = u32::try_from(settings.memory >> 20).unwrap_or(u32::MAX).max(1);
-        let Self { etcd, keys, permit, clock, cluster, files, .. } = self;
+        let Self { etcd, keys, permit, clock, cluster, files, held, .. } = self;
         let failure = |error: &dyn std::fmt::Display| Failure::Error(format!("cluster: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failure(&error))?;
@@ -168,6 +205,7 @@ impl ClusterNode {
         let reloader = EtcdReloader::new(Arc::clone(&etcd), runtime.handle().clone());
         let mut config = MemberConfig::new(keys, node);
         config.previous_lease = files.lease();
+        config.held = held;
         config.serves_without_etcd = settings.etcd_away == "serve";
         let (membership, member) = Membership::new(Arc::clone(&etcd), config, clock, permit);
         let reports = member.clone();
@@ -189,7 +227,8 @@ impl ClusterNode {
             });
         });
         let thread = thread.map_err(|error| failure(&error))?;
-        Ok(ClusterThread { cluster, member, reloader, thread })
+        let stop = NodeStop::of(settings);
+        Ok(ClusterThread { cluster, member, reloader, stop, thread })
     }
 }
 
@@ -254,6 +293,9 @@ impl SlotServer for Server {
             self.lease = member.lease();
             self.files.keep_lease(self.lease);
         }
+        if let Event::Stopped { lease } = event {
+            self.files.keep_stopped_lease(lease);
+        }
         self.cluster.handle(member, event);
     }
 
@@ -262,11 +304,40 @@ impl SlotServer for Server {
     }
 }
 
+/// What a node does with its slots when it stops.
+#[derive(Clone, Copy, Debug)]
+enum NodeStop {
+    /// It moves them to other nodes, for at most this time.
+    Drain(Duration),
+    /// They wait for its next start, for at most this time.
+    Keep(Duration),
+}
+
+impl NodeStop {
+    fn of(settings: &Settings) -> Self {
+        let keeps = match settings.cluster_stop {
+            "auto" => keeps_items(settings),
+            action => action == "keep",
+        };
+        if keeps {
+            Self::Keep(Duration::from_millis(settings.cluster_restart_ms))
+        } else {
+            Self::Drain(Duration::from_millis(settings.cluster_drain_ms))
+        }
+    }
+}
+
+/// Returns whether items outlive the process.
+fn keeps_items(settings: &Settings) -> bool {
+    settings.disk > 0 || settings.warm_restart
+}
+
 /// The thread of the membership.
 pub(super) struct ClusterThread {
     cluster: Arc<Cluster>,
     member: MemberHandle,
     reloader: EtcdReloader,
+    stop: NodeStop,
     thread: JoinHandle<()>,
 }
 
@@ -296,6 +367,9 @@ impl ClusterDrain {
             Drained::Impossible | Drained::Late { .. } if !has_items => {
                 info!(target: LOG, "the slots of this node have not moved, and have no items");
             }
+            Drained::Impossible if self.cluster.keeps_items() => {
+                warn!(target: LOG, "{KEEPS_UNMOVED}");
+            }
             Drained::Impossible => {
                 warn!(target: LOG, "{CANNOT_MOVE}");
             }
@@ -320,16 +394,26 @@ impl ClusterThread {
     }
 
     /// Returns what moves the slots of this node to others.
-    pub(super) fn drain(&self, settings: &Settings) -> ClusterDrain {
-        let max_time = Duration::from_millis(settings.cluster_drain_ms);
+    pub(super) fn drain(&self) -> ClusterDrain {
+        let max_time = match self.stop {
+            NodeStop::Drain(max_time) => max_time,
+            NodeStop::Keep(_) => Duration::ZERO,
+        };
         let (cluster, member) = (Arc::clone(&self.cluster), self.member.clone());
         ClusterDrain { cluster, member, max_time }
     }
 
-    /// Leaves the cluster: other nodes take the slots at once. Waits for a response of etcd, a few
-    /// seconds at most.
+    /// Leaves the cluster: other nodes take the slots at once, or after some time if the node keeps
+    /// them. Waits for a response of etcd, a few seconds at most.
     pub(super) fn leave(self) {
-        self.member.command(Command::Leave);
+        let slots = self.cluster.served_slots();
+        self.member.command(match self.stop {
+            NodeStop::Keep(wait) if slots > 0 => {
+                info!(target: LOG, slots, ms = wait.as_millis() as u64, "{KEEPS}");
+                Command::Stop(wait)
+            }
+            _ => Command::Leave,
+        });
         // A panic has ended the program already.
         let _ = self.thread.join();
     }

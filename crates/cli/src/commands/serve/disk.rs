@@ -3,8 +3,9 @@
 use super::memory::{cache_failure, cache_options, check_memory};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
-use nuthatch_server::{Compression, log_disk_event};
-use nuthatch_tiered::{OpenError, Options, TieredCache, WhenBehind};
+use nuthatch_cluster::slot::slot_of;
+use nuthatch_server::{Compression, KeptSlots, log_disk_event};
+use nuthatch_tiered::{KeptPartitions, OpenError, Options, TieredCache, WhenBehind};
 use std::sync::Arc;
 
 /// The folder of the items in that of `data-dir`.
@@ -29,10 +30,12 @@ pub(super) fn check(loaded: &LoadedSettings) -> Result<(), Failure> {
 }
 
 /// Opens the disk tier in the locked folder of `data-dir` and creates its cache, if there is to be
-/// one. Items whose value this compression cannot decompress are lost.
+/// one. Items whose value this compression cannot decompress are lost. In a cluster, only the items
+/// of slots that were kept are recovered.
 pub(super) fn disk(
     loaded: &LoadedSettings,
     compression: Option<&Arc<Compression>>,
+    kept: Option<&KeptSlots>,
 ) -> Result<Option<Arc<TieredCache>>, Failure> {
     let settings = &loaded.settings;
     let Some(data_dir) = settings.data_dir.as_ref().filter(|_| settings.disk > 0) else {
@@ -46,9 +49,18 @@ pub(super) fn disk(
     if let Some(compression) = compression.map(Arc::clone) {
         options = options.can_decompress(move |value| compression.can_decompress(value));
     }
+    if let Some(kept) = kept {
+        options = options.partitions(slot_of, kept_partitions(kept));
+    }
     match TieredCache::open(cache_options(settings), &options) {
         Ok(tiered) => Ok(Some(Arc::new(tiered))),
         Err(OpenError::Cache(error)) => Err(cache_failure(loaded, error)),
         Err(error) => Err(Failure::Error(format!("{}: {error}", loaded.source("disk").named()))),
     }
+}
+
+/// Returns the slots that were kept, as partitions of the keys.
+pub(super) fn kept_partitions(kept: &KeptSlots) -> KeptPartitions {
+    let first_records = kept.slots.iter().map(|kept| (kept.slot, kept.first_record));
+    KeptPartitions { folder_id: kept.folder_id, first_records: first_records.collect() }
 }

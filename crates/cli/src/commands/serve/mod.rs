@@ -17,6 +17,7 @@ mod manual;
 mod memory;
 mod node_access;
 mod node_files;
+mod node_slots;
 mod reload;
 mod run;
 mod shutdown;

@@ -3,7 +3,7 @@
 use crate::files::AtomicFile;
 use nuthatch_cluster::node_id::NodeId;
 use std::fs::{self, read_to_string};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tracing::warn;
 
@@ -12,8 +12,10 @@ const ID_FILE: &str = "node-id";
 
 /// The file with the lease of the last process with this folder, and the boot of its machine. The
 /// folder is locked, so a process of the same boot has ended, and this one takes its place in the
-/// cluster at once. A process on another machine may still run.
+/// cluster at once. A process on another machine may still run, unless it has stopped in order:
+/// then the file has [`STOPPED`] in the place of the boot.
 const LEASE_FILE: &str = "node-lease";
+const STOPPED: &str = "stopped\n";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The files of a node.
@@ -35,19 +37,29 @@ impl NodeFiles {
     pub(super) fn lease(&self) -> Option<i64> {
         let text = read_to_string(self.folder.as_ref()?.join(LEASE_FILE)).ok()?;
         let (lease, boot) = text.split_once(' ')?;
-        if boot.is_empty() || boot != read_to_string(BOOT_ID).ok()? {
+        if boot != STOPPED && (boot.is_empty() || boot != read_to_string(BOOT_ID).ok()?) {
             return None;
         }
         lease.parse().ok()
     }
 
+    /// Stores the lease that this process leaves to the next one, on any machine.
+    pub(super) fn keep_stopped_lease(&self, lease: i64) {
+        self.store_lease(|path| fs::write(path, format!("{lease} {STOPPED}")));
+    }
+
     /// Stores the lease of this process.
     pub(super) fn keep_lease(&self, lease: Option<i64>) {
-        let (Some(folder), Some(lease)) = (&self.folder, lease) else { return };
+        let Some(lease) = lease else { return };
+        self.store_lease(|path| {
+            read_to_string(BOOT_ID).and_then(|boot| fs::write(path, format!("{lease} {boot}")))
+        });
+    }
+
+    fn store_lease(&self, store: impl FnOnce(&Path) -> io::Result<()>) {
+        let Some(folder) = &self.folder else { return };
         let path = folder.join(LEASE_FILE);
-        let stored =
-            read_to_string(BOOT_ID).and_then(|boot| fs::write(&path, format!("{lease} {boot}")));
-        if let Err(error) = stored {
+        if let Err(error) = store(&path) {
             let path = path.display();
             warn!(
                 target: "nuthatch::cluster",
@@ -106,6 +118,8 @@ mod tests {
         let other = "7 6f1c3e2a-0000-4000-8000-000000000000\n";
         fs::write(folder.path().join(LEASE_FILE), other).expect("a file");
         assert_eq!(files.lease(), None);
+        files.keep_stopped_lease(5);
+        assert_eq!(files.lease(), Some(5));
         // A write that was interrupted.
         fs::write(folder.path().join(LEASE_FILE), "12").expect("a file");
         assert_eq!(files.lease(), None);

@@ -1,6 +1,6 @@
 //! Runs the servers until a signal ends them.
 
-use super::cluster::ClusterThread;
+use super::cluster::{ClusterThread, item_files};
 use super::compression::compression;
 use super::config_command::pass_settings;
 use super::connection_limits::ConnectionLimits;
@@ -8,6 +8,7 @@ use super::data_dir::lock_data_dir;
 use super::disk::disk;
 use super::listeners::{listeners, start_failure, warn_of_addresses};
 use super::memory::cache;
+use super::node_slots::kept_slots;
 use super::reload::ReloadState;
 use super::shutdown::Shutdown;
 use super::snapshots::snapshots;
@@ -50,13 +51,14 @@ pub(super) fn serve(
     let process = ServerProcess::begin()?;
     // Before the cache, which takes memory.
     let snapshots = snapshots(loaded)?;
-    let warm_restart = warm_restart(loaded)?;
-    let disk = disk(loaded, compression.as_ref())?;
+    let kept = kept_slots(loaded)?;
+    let warm_restart = warm_restart(loaded, kept.as_ref())?;
+    let disk = disk(loaded, compression.as_ref(), kept.as_ref())?;
     let cache = match &disk {
         Some(disk) => Arc::clone(disk.cache()),
         None => Arc::new(cache(loaded, warm_restart.as_deref())?),
     };
-    let node = cluster::node(loaded, &cache)?;
+    let node = cluster::node(loaded, &cache, item_files(disk.clone(), warm_restart.clone()), kept)?;
     let mut server = Server::new(cache).with_users(users);
     server.cluster = node.as_ref().map(|node| Arc::clone(&node.cluster));
     server.snapshots = snapshots;
@@ -67,7 +69,6 @@ pub(super) fn serve(
     apply(loaded, &mut server)?;
     let limits = ConnectionLimits::of_this_process(loaded, threads, listeners.len())?;
     limits.apply(loaded, &server)?;
-    server.rewrite = config_rewrite::rewrite(loaded);
     let options = options(loaded, listeners, tls)?.threads(threads);
     let stored = StoreServer::start(loaded, limits.store)?;
     add_reports(&mut server, stored.as_ref(), logs, options.tls.is_some());
@@ -82,7 +83,7 @@ pub(super) fn serve(
     let drain_time = Duration::from_millis(settings.drain_ms);
     let stored = stored.map(|stored| stored.join(running.stopper(), drain_time));
     let store = stored.as_ref().map(StoreThread::stopper);
-    let drain = node.as_ref().map(|node| node.drain(settings));
+    let drain = node.as_ref().map(ClusterThread::drain);
     let ending = Shutdown { cache: running.stopper(), store, drain_time, cluster: drain };
     let mut reloading = ReloadState {
         loaded: loaded.clone(),
@@ -104,6 +105,7 @@ pub(super) fn serve(
 fn apply(loaded: &LoadedSettings, server: &mut Server) -> Result<(), Failure> {
     let settings = &loaded.settings;
     server.max_dump_time = Duration::from_millis(settings.dump_ms);
+    server.rewrite = config_rewrite::rewrite(loaded);
     server.debug = Debugging::named(settings.enable_debug_command).unwrap_or_default();
     pass_settings(loaded, server)
 }

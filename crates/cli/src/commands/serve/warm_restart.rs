@@ -1,15 +1,19 @@
 //! The dump of the items, which survives a restart of the server.
 
-use super::disk::FOLDER;
+use super::disk::{FOLDER, kept_partitions};
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
-use nuthatch_server::WarmRestart;
+use nuthatch_cluster::slot::slot_of;
+use nuthatch_server::{KeptSlots, WarmRestart};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Opens the folder of the dump in the locked folder of `data-dir`, if items are to survive a
-/// restart.
-pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRestart>>, Failure> {
+/// restart: in a cluster, those of slots that were kept.
+pub(super) fn warm_restart(
+    loaded: &LoadedSettings,
+    kept: Option<&KeptSlots>,
+) -> Result<Option<Arc<WarmRestart>>, Failure> {
     let settings = &loaded.settings;
     let failure = |error| {
         let name = if settings.warm_restart { "warm-restart" } else { "data-dir" };
@@ -31,5 +35,9 @@ pub(super) fn warm_restart(loaded: &LoadedSettings) -> Result<Option<Arc<WarmRes
     };
     let max_dump_time = Duration::from_millis(settings.dump_ms);
     let opened = WarmRestart::open(&data_dir.join(FOLDER), settings.memory, max_dump_time);
-    Ok(Some(Arc::new(opened.map_err(failure)?)))
+    let mut warm_restart = opened.map_err(failure)?;
+    if let Some(kept) = kept {
+        warm_restart = warm_restart.partitions(slot_of, &kept_partitions(kept));
+    }
+    Ok(Some(Arc::new(warm_restart)))
 }

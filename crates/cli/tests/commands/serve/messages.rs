@@ -94,7 +94,11 @@ fn settings_that_a_cluster_excludes_are_named() {
         (&["--cluster-drain-ms", "9"], "--cluster-drain-ms: expected a cluster, found none; name"),
         (&["--cluster-move-rate=9M"], "--cluster-move-rate: expected a cluster, found none; name"),
         (&["--etcd-away", "serve"], "--etcd-away: expected a cluster, found none; name one with"),
-        (&["--cluster", CLUSTER, "--disk=16MiB", "--data-dir=d"], "--disk: expected 0 with"),
+        (&["--cluster-stop=keep"], "--cluster-stop: expected a cluster, found none; name one"),
+        (
+            &["--cluster", CLUSTER, "--cluster-stop=keep"],
+            "--cluster-stop: expected --disk or --warm-restart with keep, found neither: slots",
+        ),
         (
             &["--cluster", CLUSTER, "--resp=0.0.0.0:0", "--insecure"],
             "announce: expected the address of this machine, found 0.0.0.0:0; name the address",

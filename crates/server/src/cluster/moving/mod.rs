@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `mod.rs` | the thread that moves slots, one transfer at a time |
 //! | `transfer.rs` | the steps of a transfer |
+//! | `sender.rs` | the items of slots, in memory and on disk, and changed keys |
+//! | `stopped.rs` | why a transfer has ended early |
 //! | `batches.rs` | the frames of a transfer, at a limited rate |
 
 mod batches;
+mod sender;
+mod stopped;
 mod transfer;
 
 use super::Cluster;
@@ -18,7 +22,8 @@ use crate::log;
 use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use transfer::{Stopped, Transfer};
+use stopped::Stopped;
+use transfer::Transfer;
 
 /// The pause after a transfer that failed: the next one would fail as well.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);

@@ -5,23 +5,19 @@
 //! record of a key replaces an earlier one.
 
 use super::batches::Batches;
+use super::sender::Sender;
+use super::stopped::Stopped;
 use crate::cluster::Cluster;
 use crate::cluster::connection::{CallError, Connection};
 use crate::cluster::endpoint::Endpoint;
-use crate::cluster::frame::Record;
 use crate::cluster::transitions::Outgoing;
 use crate::compression::Compression;
-use crate::item_bits::may_restore;
-use nuthatch_cache::{Item, Session};
+use nuthatch_cache::Session;
 use nuthatch_cluster::node_id::NodeId;
-use nuthatch_cluster::slot::{SlotSet, slot_of};
+use nuthatch_cluster::slot::SlotSet;
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
-/// Items that are examined under one epoch guard.
-const STEP: usize = 256;
-/// Recorded keys that are sent together, while items are still being sent.
-const CHANGES_TO_SEND: usize = 4096;
 /// The slots are sealed when a round sends this few changed keys and bytes, or after this many
 /// rounds.
 const CHANGES_TO_SEAL: usize = 256;
@@ -38,29 +34,10 @@ const MAX_SEALED_TIME: Duration = Duration::from_millis(1500);
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 const MAX_BEGIN_TIME: Duration = Duration::from_mins(1);
 
-/// Why a transfer has ended without all items at the target.
-pub(super) enum Stopped {
-    /// It is not wanted any more.
-    Cancelled,
-    /// It has failed for this reason.
-    Failed(String),
-}
-
-impl From<CallError> for Stopped {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Io(error) => Self::Failed(error.to_string()),
-            CallError::Refused(text) => Self::Failed(text),
-            CallError::Cancelled => Self::Cancelled,
-            CallError::TooLong => Self::Failed("the reply is too long".to_owned()),
-        }
-    }
-}
-
 /// What executes transfers, one after the other.
 pub(super) struct Transfer<'c> {
     cluster: &'c Cluster,
-    compression: &'c Compression,
+    sender: Sender<'c>,
     session: Session<'c>,
     /// Chooses random numbers.
     random: RandomState,
@@ -73,7 +50,8 @@ impl<'c> Transfer<'c> {
         compression: &'c Compression,
         session: Session<'c>,
     ) -> Self {
-        Self { cluster, compression, session, random: RandomState::new() }
+        let sender = Sender { cluster, compression };
+        Self { cluster, sender, session, random: RandomState::new() }
     }
 
     /// Sends the items of slots. Afterwards the slots are sealed.
@@ -89,7 +67,8 @@ impl<'c> Transfer<'c> {
             let is_outdated = || restarts < MAX_RESTARTS && cluster.flushes() != flushes;
             self.begin(&mut batches, slots, &pause)?;
             self.record_changes(outgoing)?;
-            self.send_items(&mut batches, slots, &is_outdated, &pause)?;
+            let session = &mut self.session;
+            self.sender.send_items(session, &mut batches, (slots, &is_outdated), &pause)?;
             self.catch_up(&mut batches, &pause)?;
             if !is_outdated() {
                 break flushes;
@@ -120,7 +99,7 @@ impl<'c> Transfer<'c> {
         mut flushes: u64,
         pause: &dyn Fn(Instant) -> bool,
     ) -> Result<(), Stopped> {
-        self.send_changes(batches, pause)?;
+        self.sender.send_changes(&mut self.session, batches, pause)?;
         for _ in 1..MAX_SEALED_SENDS {
             batches.call(("COMPLETE", ""), pause)?;
             let before = std::mem::replace(&mut flushes, self.cluster.flushes());
@@ -130,7 +109,8 @@ impl<'c> Transfer<'c> {
             // The flush may be in progress.
             self.session.wait_for_guards_of_others();
             self.begin(batches, slots, pause)?;
-            self.send_items(batches, slots, &|| false, pause)?;
+            let session = &mut self.session;
+            self.sender.send_items(session, batches, (slots, &|| false), pause)?;
         }
         batches.call(("COMPLETE", ""), pause)?;
         Ok(())
@@ -145,7 +125,7 @@ impl<'c> Transfer<'c> {
         batches.set_urgent(true);
         for _ in 0..MAX_ROUNDS {
             let keys = self.cluster.changes.len();
-            let bytes = self.send_changes(batches, pause)?;
+            let bytes = self.sender.send_changes(&mut self.session, batches, pause)?;
             if keys <= CHANGES_TO_SEAL && bytes <= BYTES_TO_SEAL {
                 break;
             }
@@ -153,13 +133,17 @@ impl<'c> Transfer<'c> {
         Ok(batches.finish(pause)?)
     }
 
-    /// Waits until the items of the slots have been dropped, if another node has served them.
+    /// Waits until the items of the slots have been dropped, if another node has served them, and
+    /// until those of the last process are there.
     fn wait_until_served(
         &self,
         outgoing: &Outgoing,
         pause: &dyn Fn(Instant) -> bool,
     ) -> Result<(), Stopped> {
-        while self.cluster.transitions().stale.intersects(&outgoing.slots) {
+        let cluster = self.cluster;
+        while cluster.transitions().stale.intersects(&outgoing.slots)
+            || cluster.cache.is_restoring()
+        {
             wait(pause)?;
         }
         Ok(())
@@ -227,87 +211,6 @@ impl<'c> Transfer<'c> {
         Ok(())
     }
 
-    /// Sends all items of the slots, unless they are outdated meanwhile.
-    fn send_items(
-        &mut self,
-        batches: &mut Batches<'_>,
-        slots: &SlotSet,
-        is_outdated: &dyn Fn() -> bool,
-        pause: &dyn Fn(Instant) -> bool,
-    ) -> Result<(), Stopped> {
-        let (mut cursor, mut buffer) = (0, Vec::new());
-        loop {
-            // Keys of a step whose items do not fit in the frame.
-            let mut later: Vec<Box<[u8]>> = Vec::new();
-            let guard = self.session.guard_without_freeing();
-            cursor = guard.scan_in_memory(cursor, STEP, |item| {
-                if !slots.contains(slot_of(item.key())) {
-                    return;
-                }
-                if batches.is_full() {
-                    later.push(item.key().into());
-                } else {
-                    add(self.compression, batches, item, &mut buffer);
-                }
-            });
-            drop(guard);
-            self.send_keys(later, batches, pause)?;
-            if batches.is_full() {
-                batches.send(pause)?;
-            } else if !pause(Instant::now()) {
-                return Err(Stopped::Cancelled);
-            }
-            if self.cluster.changes.len() >= CHANGES_TO_SEND {
-                // Clients wait if there are too many.
-                batches.set_urgent(true);
-                self.send_changes(batches, pause)?;
-                batches.set_urgent(false);
-            }
-            if cursor == 0 || is_outdated() {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Sends the keys that were changed so far. Returns the bytes of their records.
-    fn send_changes(
-        &mut self,
-        batches: &mut Batches<'_>,
-        pause: &dyn Fn(Instant) -> bool,
-    ) -> Result<usize, Stopped> {
-        let (keys, is_awaited) = self.cluster.changes.take();
-        if is_awaited {
-            self.cluster.resume_requests();
-        }
-        // A request that has recorded a key may not have changed it yet.
-        self.session.wait_for_guards_of_others();
-        self.send_keys(keys, batches, pause)
-    }
-
-    /// Sends the items of keys, or that they have none. Returns the bytes of their records.
-    fn send_keys(
-        &mut self,
-        keys: impl IntoIterator<Item = Box<[u8]>>,
-        batches: &mut Batches<'_>,
-        pause: &dyn Fn(Instant) -> bool,
-    ) -> Result<usize, Stopped> {
-        let (mut bytes, mut buffer) = (0, Vec::new());
-        for key in keys {
-            let before = batches.len();
-            let guard = self.session.guard_without_freeing();
-            match guard.peek(&key) {
-                Some(item) => add(self.compression, batches, &item, &mut buffer),
-                None => batches.add(&Record::Removal { key: &key }),
-            }
-            drop(guard);
-            bytes += batches.len() - before;
-            if batches.is_full() {
-                batches.send(pause)?;
-            }
-        }
-        Ok(bytes)
-    }
-
     /// Stops to execute requests for the slots, and waits until none is in progress.
     fn seal(&mut self, outgoing: &Outgoing) -> Result<(), Stopped> {
         let cluster = self.cluster;
@@ -323,21 +226,6 @@ impl<'c> Transfer<'c> {
         cluster.log_end(&mut cluster.transitions());
         Ok(())
     }
-}
-
-/// Adds an item, or its removal if it has no value that another node can use.
-fn add(
-    compression: &Compression,
-    batches: &mut Batches<'_>,
-    item: &Item<'_>,
-    buffer: &mut Vec<u8>,
-) {
-    if may_restore(item)
-        && let Ok(raw) = compression.raw_item(*item, buffer)
-    {
-        return batches.add(&Record::of(&raw));
-    }
-    batches.leave_out(item.key());
 }
 
 fn wait(pause: &dyn Fn(Instant) -> bool) -> Result<(), Stopped> {
