@@ -86,7 +86,11 @@ impl TieredCache {
             while entries.peek().is_some() {
                 let guard = session.guard_without_freeing();
                 for entry in entries.by_ref().take(ENTRIES_PER_GUARD) {
-                    forgotten += u64::from(guard.forget(on_disk(&entry)));
+                    // If the file was removed meanwhile, the place may be that of another record.
+                    // It is not removed while the guard exists.
+                    let id = self.shared.reader.record_id(entry.place);
+                    let is_it = id.is_some_and(|id| id.file == number);
+                    forgotten += u64::from(is_it && guard.forget_invalid(on_disk(&entry)));
                 }
             }
         }

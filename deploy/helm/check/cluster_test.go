@@ -191,6 +191,22 @@ func TestNodesHaveTimeToMoveTheirItems(t *testing.T) {
 	}
 }
 
+// Items that outlive the pod are on a volume of their own, with the identifier of the node.
+func TestNodesKeepTheirItems(t *testing.T) {
+	for _, kept := range []string{"cache.disk=1GiB", "cache.warmRestart=true"} {
+		values := nodes + "cache.persistence.enabled=true," + kept
+		pod := objectsOf(t, given(t, values)).server(t, "cache")
+		if len(pod.claims) != 1 {
+			t.Errorf("%s: claims %v", kept, pod.claims)
+		}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.EmptyDir != nil && volume.Name == "data" {
+				t.Errorf("%s: the items end with the pod", kept)
+			}
+		}
+	}
+}
+
 // The identifier of a node is on a volume that ends with the pod: no copy of it is ever started.
 func TestIdentifiersEndWithThePod(t *testing.T) {
 	for _, name := range []string{"cluster", "cluster-tls"} {

@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::error::Result;
 use crate::hash::KeyHash;
+use crate::index::slot::Slot;
 use crate::item::Metadata;
 use crate::records::OnDisk;
 use crate::session::state::{Expect, Guard};
@@ -41,10 +42,20 @@ impl Guard<'_> {
     /// whether the index pointed to the record. The record is noted as removed, if it still exists:
     /// the key may be stored again.
     pub fn forget(&self, on_disk: OnDisk) -> bool {
+        self.remove_on_disk(on_disk, |slot| self.note_record_removed(slot))
+    }
+
+    /// Removes an item on disk from the index as [`forget`](Self::forget) does, without noting that
+    /// its record is removed: the record must be one that is not found after the process ends.
+    pub fn forget_invalid(&self, on_disk: OnDisk) -> bool {
+        self.remove_on_disk(on_disk, |_| {})
+    }
+
+    fn remove_on_disk(&self, on_disk: OnDisk, note: impl FnOnce(Slot)) -> bool {
         let Cache { arena, tables, .. } = self.cache();
         let mut table = tables.lock(arena, on_disk.hash);
         let Some(position) = table.find_place(on_disk.place) else { return false };
-        self.note_record_removed(position.slot);
+        note(position.slot);
         table.remove(position);
         true
     }

@@ -350,24 +350,27 @@ settings! {
         }
 
         cluster_stop: &'static str = Choice(&[
-            ("auto", "keep with --disk or --warm-restart, otherwise drain"),
+            ("auto", "keep with --disk, otherwise drain"),
             ("drain", "it moves its slots to other nodes, with their items"),
-            ("keep", "its slots wait for its next start, with their items"),
+            ("keep", "its slots wait for its next start, with their items; needs --disk or \
+                      --warm-restart"),
         ]) {
             value_name: "ACTION",
             default: "auto",
             help: "What a node of a cluster does with its slots after SIGTERM or SIGINT",
             more: "Requests for slots that wait fail until the node serves them again, or until \
                    other nodes take them, without items, after --cluster-restart-ms. To remove a \
-                   node that keeps its slots, move them first: `nuthatch cluster drain`.",
+                   node that keeps its slots, move them first: `nuthatch cluster drain`. With \
+                   --disk or --warm-restart, a node that can move its slots to no other node keeps \
+                   them, too.",
         }
 
         cluster_restart_ms: u64 = Count(0, 86_400_000) {
             value_name: "MS",
             default: "60000",
             help: "Maximum milliseconds that the slots of a node that has stopped wait for it",
-            more: "With --cluster-stop keep. At least the rest of the lease of the node, which is \
-                   at most eight seconds.",
+            more: "Other nodes then take them without items. At least the rest of the lease of \
+                   the node, which is at most eight seconds.",
         }
 
         cluster_drain_ms: u64 = Count(0, 86_400_000) {

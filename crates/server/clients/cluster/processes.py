@@ -72,6 +72,10 @@ class Server:
         """Ends the process, and returns its exit status."""
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self):
+        """Waits until the process has ended, and returns its exit status."""
         return self.process.wait(PATIENCE)
 
 

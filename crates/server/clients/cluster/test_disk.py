@@ -26,7 +26,7 @@ class Kind:
 
 
 DISK = Kind(("--disk", "256MiB", "--disk-full", "wait"), 8000)
-DUMP = Kind(("--warm-restart",), 4000)
+DUMP = Kind(("--warm-restart", "--cluster-stop", "keep"), 4000)
 KINDS = pytest.mark.parametrize("kind", [DISK, DUMP], ids=["disk", "dump"])
 
 
@@ -85,9 +85,16 @@ def recovered(node):
     return not info["restore_in_progress"] and not info.get("disk_recovering", 0)
 
 
+def count_items(node):
+    with node.client() as client:
+        return client.dbsize()
+
+
 def restart(nodes, number):
     for node in nodes:
-        node.end(number)
+        node.process.send_signal(number)
+    for node in nodes:
+        node.wait()
     for node in nodes:
         node.start()
     until("the nodes have their items", lambda: all(recovered(node) for node in nodes))
@@ -118,6 +125,14 @@ def test_a_cluster_that_is_stopped_has_its_items_again(start, kind):
     assert "dropped" not in nodes[0].log()
 
 
+def test_nodes_that_stop_together_keep_their_items(start):
+    nodes, cluster = start("--warm-restart")
+    write_all(cluster, DUMP, 1)
+    restart(nodes, signal.SIGTERM)
+    until("three nodes share the slots", lambda: is_complete(nodes, 3))
+    assert hit_ratio(cluster, DUMP, 1) >= MIN_HIT_RATIO
+
+
 def test_a_killed_node_has_its_items_on_disk_again(start):
     nodes, cluster = start(*DISK.options)
     write_all(cluster, DISK, 1)
@@ -136,6 +151,8 @@ def test_items_that_another_node_has_served_since_are_not_found(start, kind):
     nodes[0].start()
     until("the node has its share again", lambda: is_balanced(nodes))
     hit_ratio(cluster, kind, 2)
+    # Those of the last process whose slots other nodes have.
+    until("no node has other items", lambda: sum(map(count_items, nodes)) <= kind.keys)
     restart(nodes[:1], signal.SIGTERM)
     until("three nodes share the slots", lambda: is_complete(nodes, 3))
     assert hit_ratio(cluster, kind, 2) > 0.5

@@ -137,6 +137,7 @@ impl Cluster {
         }
         transitions.end_incoming(&ended);
         transitions.drop_items_of(&ended);
+        transitions.drop_items_of_others(&map.slots_of(self.id));
         // The map has the epochs of slots that were gained before.
         self.note_kept_changed(&mut transitions);
         self.update(&mut transitions);

@@ -128,6 +128,16 @@ impl Transitions {
         self.stale.add(&slots.common(&self.dirty));
     }
 
+    /// Lets the items of all slots be dropped that this node neither owns nor receives: those of the
+    /// last process whose slots other nodes have taken since.
+    pub(super) fn drop_items_of_others(&mut self, owned: &SlotSet) {
+        let mut others = self.dirty.clone();
+        others.subtract(owned);
+        others.subtract(&self.owned);
+        self.incoming.values().for_each(|incoming| others.subtract(&incoming.slots));
+        self.drop_items_of(&others);
+    }
+
     /// Returns whether items of stale slots have to be dropped before this node can serve or
     /// receive some of them.
     pub(super) fn awaits_dropping(&self) -> bool {

@@ -15,20 +15,11 @@
 {{- if not $cache.listen.resp }}
 {{- fail "cache.listen.resp: expected true with cache.cluster.enabled, found false" }}
 {{- end }}
-{{- if include "nuthatch.cache.keepsItems" . }}
-{{- fail (printf
-    (print
-    "cache.%s with cache.cluster.enabled, found %s: nodes have items in memory only; raise "
-    "cache.memory or cache.replicas instead")
-    (ternary "warmRestart: expected false" "disk: expected 0" $cache.warmRestart)
-    (ternary "true" $cache.disk $cache.warmRestart)) }}
-{{- end }}
-{{- if $cache.persistence.enabled }}
+{{- if and $cache.persistence.enabled (not (include "nuthatch.cache.keepsItems" .)) }}
 {{- fail
     (print
-    "cache.persistence.enabled: expected false with cache.cluster.enabled, found true: a node has "
-    "nothing that must outlive its pod, and a volume that is attached to a new pod while the old "
-    "one still runs would give both one identifier") }}
+    "cache.persistence.enabled: expected false with cache.cluster.enabled and without cache.disk "
+    "and cache.warmRestart, found true: a node has nothing then that must outlive its pod") }}
 {{- end }}
 {{- $hasUsers := and $cache.auth.enabled $cache.auth.usersKey }}
 {{- if and $hasUsers (not $cache.cluster.nodeUser) }}

@@ -21,6 +21,7 @@ use nuthatch_server::{
 use nuthatch_tiered::TieredCache;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
@@ -305,25 +306,25 @@ impl SlotServer for Server {
 }
 
 /// What a node does with its slots when it stops.
-#[derive(Clone, Copy, Debug)]
-enum NodeStop {
-    /// It moves them to other nodes, for at most this time.
-    Drain(Duration),
-    /// They wait for its next start, for at most this time.
-    Keep(Duration),
+#[derive(Clone, Debug)]
+struct NodeStop {
+    /// How long it moves them to other nodes at most; `None` if it does not.
+    max_drain_time: Option<Duration>,
+    /// Whether they wait for its next start.
+    keeps: Arc<AtomicBool>,
+    /// How long they wait at most.
+    max_wait: Duration,
 }
 
 impl NodeStop {
     fn of(settings: &Settings) -> Self {
         let keeps = match settings.cluster_stop {
-            "auto" => keeps_items(settings),
+            "auto" => settings.disk > 0,
             action => action == "keep",
         };
-        if keeps {
-            Self::Keep(Duration::from_millis(settings.cluster_restart_ms))
-        } else {
-            Self::Drain(Duration::from_millis(settings.cluster_drain_ms))
-        }
+        let max_drain_time = (!keeps).then(|| Duration::from_millis(settings.cluster_drain_ms));
+        let keeps = Arc::new(AtomicBool::new(keeps));
+        Self { max_drain_time, keeps, max_wait: Duration::from_millis(settings.cluster_restart_ms) }
     }
 }
 
@@ -346,20 +347,19 @@ pub(super) struct ClusterThread {
 pub(super) struct ClusterDrain {
     cluster: Arc<Cluster>,
     member: MemberHandle,
-    max_time: Duration,
+    stop: NodeStop,
 }
 
 impl ClusterDrain {
     /// Moves all slots to other nodes, as far as they can take them in time. Clients are served
     /// meanwhile.
     pub(super) fn run(&self) {
-        if self.max_time.is_zero() {
-            return;
-        }
+        let max_time = self.stop.max_drain_time.filter(|max_time| !max_time.is_zero());
+        let Some(max_time) = max_time else { return };
         let slots = self.cluster.served_slots();
         info!(target: LOG, slots, "moving the slots of this node to others before it stops");
         self.member.command(Command::Drain);
-        let drained = self.cluster.wait_until_drained(Instant::now() + self.max_time);
+        let drained = self.cluster.wait_until_drained(Instant::now() + max_time);
         let has_items = self.cluster.has_items();
         match drained {
             Drained::Stopped => {}
@@ -368,6 +368,7 @@ impl ClusterDrain {
                 info!(target: LOG, "the slots of this node have not moved, and have no items");
             }
             Drained::Impossible if self.cluster.keeps_items() => {
+                self.stop.keeps.store(true, Ordering::Relaxed);
                 warn!(target: LOG, "{KEEPS_UNMOVED}");
             }
             Drained::Impossible => {
@@ -395,24 +396,20 @@ impl ClusterThread {
 
     /// Returns what moves the slots of this node to others.
     pub(super) fn drain(&self) -> ClusterDrain {
-        let max_time = match self.stop {
-            NodeStop::Drain(max_time) => max_time,
-            NodeStop::Keep(_) => Duration::ZERO,
-        };
         let (cluster, member) = (Arc::clone(&self.cluster), self.member.clone());
-        ClusterDrain { cluster, member, max_time }
+        ClusterDrain { cluster, member, stop: self.stop.clone() }
     }
 
     /// Leaves the cluster: other nodes take the slots at once, or after some time if the node keeps
     /// them. Waits for a response of etcd, a few seconds at most.
     pub(super) fn leave(self) {
         let slots = self.cluster.served_slots();
-        self.member.command(match self.stop {
-            NodeStop::Keep(wait) if slots > 0 => {
-                info!(target: LOG, slots, ms = wait.as_millis() as u64, "{KEEPS}");
-                Command::Stop(wait)
-            }
-            _ => Command::Leave,
+        let wait = self.stop.max_wait;
+        self.member.command(if slots > 0 && self.stop.keeps.load(Ordering::Relaxed) {
+            info!(target: LOG, slots, ms = wait.as_millis() as u64, "{KEEPS}");
+            Command::Stop(wait)
+        } else {
+            Command::Leave
         });
         // A panic has ended the program already.
         let _ = self.thread.join();
