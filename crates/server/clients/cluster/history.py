@@ -34,6 +34,10 @@ import math
 from collections import defaultdict
 
 
+# Increments without a response before a read, any of which may have been executed.
+MAX_LOST = 12
+
+
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """One line of a client program."""
@@ -130,21 +134,32 @@ def _add_increments(register, increments):
     # A missing key counts as 0.
     known = {0} | {int(one.result) for one in done}
     seen = {}
-    for one in sorted(done, key=lambda one: one.start):
+    for one in sorted(done, key=_start):
         before = int(one.result) - int(one.argument)
         register.reads.append((str(before) if before else None, one.start, one.end))
         if before and before in seen:
             register.problems.append(f"both {seen[before]} and {one} have added to {before}")
         seen[before] = one
-        if before not in known and _is_sum(before, known, pairs):
+        errors = [last for last in increments if last.outcome == "error" and last.start < one.end]
+        lost = [int(last.argument) for last in sorted(errors, key=_start)[-MAX_LOST:]]
+        if before not in known and _is_sum(before, known, pairs, lost):
             # Increments without a response, or repeated ones. A client may send several at once
             # when it is connected again.
             known.add(before)
             register.writes[str(before)] = (0, math.inf)
 
 
-def _is_sum(value, known, pairs):
-    """Whether a value is a known one and at most four amounts."""
+def _start(one):
+    return one.start
+
+
+def _is_sum(value, known, pairs, lost):
+    """Whether a value is a known one and at most four amounts, or any of the lost ones."""
+    sums = {0}
+    for amount in lost:
+        sums |= {one + amount for one in sums}
+    if any(value - one in sums for one in known):
+        return True
     return any(value - one - pair in pairs for one in known for pair in pairs)
 
 

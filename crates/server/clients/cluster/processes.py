@@ -35,7 +35,7 @@ used_ports = set()
 
 
 def free_port():
-    """Returns another port with each call.
+    """Returns another port of all addresses with each call.
 
     It stays free while its server is down: it is below the ports that the kernel gives to clients.
     """
@@ -43,7 +43,7 @@ def free_port():
     while True:
         port = random.randrange(10000, max(first, 20000))
         with socket.socket() as one, contextlib.suppress(OSError):
-            one.bind(("127.0.0.1", port))
+            one.bind(("0.0.0.0", port))
             if port not in used_ports:
                 used_ports.add(port)
                 return port
@@ -82,9 +82,9 @@ class Server:
 class Etcd(Server):
     """One server of etcd, which keeps its data when it is started again."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, host="127.0.0.1"):
         self.folder = folder
-        self.endpoint, self.peer = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self.endpoint, self.peer = (f"{host}:{free_port()}" for _ in range(2))
         self.start()
 
     def start(self):
@@ -103,8 +103,10 @@ class Etcd(Server):
 class Node(Server):
     """A node of the cluster `test`, which keeps its folder and its port for the next start."""
 
-    def __init__(self, folder, name, endpoint, *options):
+    def __init__(self, folder, name, endpoint, *options, host="127.0.0.1", command=()):
         self.folder, self.name, self.endpoint, self.options = folder, name, endpoint, options
+        # `command` runs the program, in another namespace for example.
+        self.host, self.command = host, command
         self.port = free_port()
         # When its processes have ended.
         self.exits = []
@@ -119,7 +121,7 @@ class Node(Server):
         # The server would warn of variables that are not its settings.
         names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
+            [*self.command, PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
             + ["--resp", self.resp(), "--data-dir", self.folder / self.name]
             + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info", *self.options],
             stdout=subprocess.PIPE,
@@ -132,7 +134,7 @@ class Node(Server):
 
     def resp(self):
         """The address for clients."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def log(self):
         """The log of all its processes."""
@@ -140,7 +142,7 @@ class Node(Server):
 
     def client(self):
         """A client of this node alone."""
-        return redis.Redis(host="127.0.0.1", port=self.port, socket_timeout=PATIENCE, retry=None)
+        return redis.Redis(host=self.host, port=self.port, socket_timeout=PATIENCE, retry=None)
 
     def info(self):
         """The fields of CLUSTER INFO."""

@@ -43,6 +43,11 @@ GOOD = {
         "0-1 incrby 5 = 5; 2-3 incrby 70 error; 2-3 incrby 200 error; 2-3 incrby 3000 error;"
         "2-3 incrby 10000 error; 4-5 incrby 9 = 13284"
     ),
+    "six increments without a response": (
+        "0-1 incrby 5 = 5; 2-3 incrby 70 error; 2-3 incrby 200 error; 2-3 incrby 3000 error;"
+        "2-3 incrby 10000 error; 2-3 incrby 40000 error; 2-3 incrby 500000 error;"
+        "4-5 incrby 9 = 553284"
+    ),
     "an increment that was repeated": "0-1 incrby 5 = 5; 2-3 incrby 70 = 145; 4-5 incrby 9 = 154",
 }
 

@@ -66,8 +66,8 @@ pub(crate) const CLUSTER_FIELDS: &[ReportField<ClusterReport, f64>] = &[
     ),
     counter(
         ("cluster_dropped_items", "nuthatch_cluster_dropped_items"),
-        "Items that were removed because another node owns, or has owned, their slots, in memory and \
-         on disk. Includes items that were moved.",
+        "Items that were removed because another node owns, or has owned, their slots, in memory \
+         and on disk. Includes items that were moved.",
         |it| it.dropped_items as f64,
     ),
     counter(

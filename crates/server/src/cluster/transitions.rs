@@ -128,8 +128,8 @@ impl Transitions {
         self.stale.add(&slots.common(&self.dirty));
     }
 
-    /// Lets the items of all slots be dropped that this node neither owns nor receives: those of the
-    /// last process whose slots other nodes have taken since.
+    /// Lets the items of all slots be dropped that this node neither owns nor receives: those of
+    /// the last process whose slots other nodes have taken since.
     pub(super) fn drop_items_of_others(&mut self, owned: &SlotSet) {
         let mut others = self.dirty.clone();
         others.subtract(owned);
