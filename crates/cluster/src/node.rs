@@ -62,6 +62,8 @@ pub struct Node {
     pub participation: Participation,
     /// Whether another node has requested, for an operator, that this one ends its lease.
     pub is_forgotten: bool,
+    /// Whether its process has ended its permit for good, and its slots wait for the next process.
+    pub is_stopped: bool,
 }
 
 impl Node {
@@ -77,7 +79,20 @@ impl Node {
             weight: 1,
             participation,
             is_forgotten: false,
+            is_stopped: false,
         }
+    }
+
+    /// Returns whether other nodes can move slots to it.
+    #[must_use]
+    pub fn takes_slots(&self) -> bool {
+        self.participation == Participation::Active && !self.is_stopped
+    }
+
+    /// Returns the name of its state: that of its participation, or `stopped`.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        if self.is_stopped { "stopped" } else { self.participation.name() }
     }
 
     /// Encodes the value of the node's key.
@@ -93,8 +108,10 @@ impl Node {
         let participation = self.participation.name();
         let (started, weight) = (self.started_ms, self.weight);
         let _ = writeln!(text, "started {started}\nweight {weight}\nparticipation {participation}");
-        if self.is_forgotten {
-            text.push_str("forgotten yes\n");
+        for (name, is_set) in [("forgotten", self.is_forgotten), ("stopped", self.is_stopped)] {
+            if is_set {
+                let _ = writeln!(text, "{name} yes");
+            }
         }
         text
     }
@@ -138,6 +155,7 @@ impl Node {
                 }
             }
             "forgotten" => self.is_forgotten = value == "yes",
+            "stopped" => self.is_stopped = value == "yes",
             _ => {}
         }
         Ok(())
@@ -186,7 +204,8 @@ mod tests {
             [Participation::Active, Participation::Waiting, Participation::Draining]
         {
             let is_forgotten = participation == Participation::Waiting;
-            let node = Node { participation, is_forgotten, ..node() };
+            let is_stopped = participation == Participation::Draining;
+            let node = Node { participation, is_forgotten, is_stopped, ..node() };
             let value = format!("{}later anything at all\n", node.encode());
             assert_eq!(Node::decode(node.id, &value), Ok(node));
         }

@@ -26,9 +26,15 @@ impl Member {
         };
         let key = self.config.keys.node(id);
         let compares = vec![Compare::Lease(key.clone(), lease)];
-        // No node plans slots for it.
-        let node = Node { participation: Participation::Waiting, is_forgotten: true, ..node };
-        let writes = vec![Write::Put { key, value: node.encode(), lease }];
+        let write = if node.is_stopped {
+            // It has ended its permit itself, before it wrote that it has stopped.
+            Write::Delete(key)
+        } else {
+            // No node plans slots for it.
+            let node = Node { participation: Participation::Waiting, is_forgotten: true, ..node };
+            Write::Put { key, value: node.encode(), lease }
+        };
+        let writes = vec![write];
         let pending = self.call(now, Request::Commit(Txn { compares, writes }));
         self.calls.forget = Some((pending, id));
     }

@@ -137,11 +137,13 @@ impl Member {
         (claims, moves)
     }
 
-    /// Returns the node that each slot may be moved to: its owner in the plan, unless slots could
-    /// not be moved there. A node that drains then moves them to the others.
+    /// Returns the node that each slot may be moved to: its owner in the plan, unless that has
+    /// stopped, or slots could not be moved there. A node that drains then moves them to the others.
     fn planned_targets(&self) -> Vec<Option<NodeId>> {
         let map = self.view.map();
-        let avoided: Vec<NodeId> = self.avoided.at(self.last).collect();
+        let nodes = map.nodes().values().map(|registered| &registered.node);
+        let stopped = nodes.filter(|node| node.is_stopped).map(|node| node.id);
+        let avoided: Vec<NodeId> = self.avoided.at(self.last).chain(stopped).collect();
         if self.node.participation == Participation::Draining {
             let without =
                 |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);

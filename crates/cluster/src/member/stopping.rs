@@ -6,6 +6,7 @@
 use super::machine::{Member, Phase};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
+use crate::node::Node;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
 use std::time::Duration;
 
@@ -36,7 +37,8 @@ impl Member {
             (Ok(Reply::Granted { lease, .. }), None) => {
                 let key = self.config.keys.node(self.id());
                 let compares = vec![Compare::Lease(key.clone(), before)];
-                let writes = vec![Write::Put { key, value: self.node.encode(), lease }];
+                let value = Node { is_stopped: true, ..self.node.clone() }.encode();
+                let writes = vec![Write::Put { key, value, lease }];
                 self.phase = Phase::Stopping { before, next: Some(lease) };
                 self.calls.session =
                     Some(self.call(now, Request::Commit(Txn { compares, writes })));

@@ -201,6 +201,19 @@ fn slots_wait_for_a_node_that_has_stopped() {
 }
 
 #[test]
+fn a_stopped_node_can_be_forgotten_and_gets_no_slots() {
+    let mut world = three();
+    world.command(1, Command::Stop(SECOND * 60));
+    world.run(SECOND);
+    world.command(2, Command::Drain);
+    world.run(SECOND * 5);
+    assert_eq!(counts(&world), [10_923, 5461, 0], "no slots move to the stopped node");
+    world.command(2, Command::Forget(NodeId::numbered(1)));
+    world.run(SECOND * 5);
+    assert_eq!(world.process(0).serving.len(), SLOTS);
+}
+
+#[test]
 fn a_node_stops_also_without_etcd() {
     let mut world = three();
     let until = world.now.plus(SECOND * 60);

@@ -1,8 +1,10 @@
 """What `nuthatch cluster` shows of a cluster, and what it changes."""
 
 import json
+import signal
 import subprocess
 
+from conftest import is_balanced, is_complete
 from processes import PROGRAM, until
 
 
@@ -41,3 +43,21 @@ def test_nodes_drain_join_and_are_forgotten(nodes, write):
     assert run(nodes[0], "rebalance")[1]["waiting"] != []
     other.end()
     until("a node is gone", lambda: run(nodes[0], "status")[0] == 1)
+
+
+def test_the_slots_of_a_stopped_node_wait_until_it_is_forgotten(nodes):
+    stopped, other = nodes[0], nodes[1]
+    stopped.end(signal.SIGTERM)
+    stopped.options = ("--disk", "64MiB")
+    stopped.start()
+    until("the node has its share again", lambda: is_balanced(nodes))
+    assert stopped.end(signal.SIGTERM) == 0
+    until("the others know it", lambda: slots(other)[stopped.port][0] == "stopped")
+    share = slots(other)[stopped.port][1]
+    status, found = run(other, "status")
+    assert status == 1
+    problem = f"({stopped.resp()}) has stopped, and {share:,} slots wait for its next start"
+    assert sum(problem in one for one in found["problems"]) == 1, found["problems"]
+    assert int(other.info()["cluster_slots_ok"]) == 16384 - share
+    assert run(other, "forget", stopped.resp(), "--yes")[0] == 0
+    assert is_complete(nodes[1:], 2)

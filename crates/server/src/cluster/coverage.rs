@@ -19,7 +19,7 @@ pub(crate) struct NodeSlots {
     pub(crate) ranges: Vec<SlotRange>,
     /// The greatest epoch of its slots; 0 without slots.
     pub(crate) epoch: u64,
-    /// Whether its lease exists.
+    /// Whether its lease exists, and it has not stopped.
     pub(crate) is_present: bool,
 }
 
@@ -49,7 +49,9 @@ impl Coverage {
         let mut nodes: BTreeMap<NodeId, NodeSlots> = BTreeMap::new();
         nodes.extend(departed.iter().map(|(id, node)| (*id, NodeSlots::new(node, false))));
         let present = map.nodes().iter();
-        nodes.extend(present.map(|(id, found)| (*id, NodeSlots::new(&found.node, true))));
+        nodes.extend(
+            present.map(|(id, found)| (*id, NodeSlots::new(&found.node, !found.node.is_stopped))),
+        );
         let mut assigned = 0;
         for (range, ownership) in map.groups().iter().flat_map(|group| group.runs()) {
             assigned += range.slots().count();
@@ -63,7 +65,7 @@ impl Coverage {
         Self { nodes: nodes.into_values().collect(), assigned }
     }
 
-    /// Returns the number of slots whose owner has a lease.
+    /// Returns the number of slots whose owner is present.
     pub(crate) fn covered(&self) -> usize {
         self.nodes.iter().filter(|node| node.is_present).map(NodeSlots::count).sum()
     }

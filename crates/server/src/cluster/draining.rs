@@ -2,7 +2,6 @@
 
 use super::Cluster;
 use nuthatch_cluster::lease::Permission;
-use nuthatch_cluster::node::Participation;
 use nuthatch_cluster::node_id::NodeId;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -64,6 +63,6 @@ impl Cluster {
     pub(crate) fn has_active_nodes_beside(&self, id: NodeId) -> bool {
         let map = self.map();
         let mut others = map.nodes().iter().filter(|(other, _)| **other != id);
-        others.any(|(_, registered)| registered.node.participation == Participation::Active)
+        others.any(|(_, registered)| registered.node.takes_slots())
     }
 }

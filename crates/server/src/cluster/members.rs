@@ -10,7 +10,7 @@ pub(crate) struct MemberRow {
     pub(crate) id: NodeId,
     /// The address for clients.
     pub(crate) address: String,
-    /// `active`, `waiting`, `draining`, or `failed` without a lease.
+    /// `active`, `waiting`, `draining`, `stopped`, or `failed` without a lease.
     pub(crate) state: &'static str,
     pub(crate) weight: u32,
     pub(crate) slots: SlotCounts,
@@ -33,7 +33,7 @@ impl Cluster {
         };
         let mut rows: Vec<_> = self.departed().values().map(|node| row(node, "failed")).collect();
         let present = map.nodes().values().map(|found| &found.node);
-        rows.extend(present.map(|node| row(node, node.participation.name())));
+        rows.extend(present.map(|node| row(node, node.state())));
         rows.sort_by_key(|row| !row.is_self);
         rows
     }

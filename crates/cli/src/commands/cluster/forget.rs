@@ -25,8 +25,9 @@ which are lost. It registers again, and waits without slots: stop it, or activat
 cluster join.
 
 A node that has died, or that etcd does not reach, ends its lease by itself: its slots have other
-owners within about ten seconds, with or without this command. To stop a node without losing its
-items, use nuthatch cluster drain.
+owners within about ten seconds, with or without this command. The slots of a node that has stopped
+and keeps them (--cluster-stop) have other owners at once with this command. To stop a node without
+losing its items, use nuthatch cluster drain.
 
 --json prints an object with the members node, slots and seconds (null with --no-wait).
 
@@ -35,7 +36,7 @@ Exit status:
   2  invalid command line
   3  any other error, for example: no node responds, or an interrupt";
 
-/// Take the slots of a node that hangs, without its items
+/// Take the slots of a node that hangs or has stopped, without its items
 #[derive(Debug, Args)]
 #[command(after_long_help = NOTES)]
 pub(super) struct Forget {
@@ -67,7 +68,12 @@ impl Forget {
             check(&state, &node)?;
         }
         if !self.json {
-            let (slots, advice) = (slots_text(owned), "nuthatch cluster drain keeps them");
+            let advice = if node.is_stopped {
+                "a start of the node keeps them"
+            } else {
+                "nuthatch cluster drain keeps them"
+            };
+            let slots = slots_text(owned);
             print(&format!("forget of {name} loses the items of {slots}; {advice}\n"))?;
         }
         if !self.yes {

@@ -29,7 +29,7 @@ those that each node reports: it is asked at the address that it announces to cl
 does not respond there is a problem, since clients use the same address.
 
 --json prints an object with the members slots (total, covered, served), nodes and problems; of each
-node id, address, state (active, waiting, draining or failed), weight, slots, share, moving_out and
+node id, address, state (active, waiting, draining, stopped or failed), weight, slots, share, moving_out and
 moving_in, and items and served (null if it does not respond).
 
 Exit status:
@@ -123,8 +123,7 @@ impl Shown {
         };
         let present = state.map.nodes().values().map(|found| &found.node);
         let present = present.zip(reports);
-        let present =
-            present.map(|(node, report)| row(node, node.participation.name(), Some(report)));
+        let present = present.map(|(node, report)| row(node, node.state(), Some(report)));
         let departed = state.departed.values().map(|node| row(node, "failed", None));
         let rows: Vec<Row> = present.chain(departed).collect();
         let reports = rows.iter().filter_map(|row| row.reported.as_ref()?.as_ref().ok());
@@ -201,6 +200,10 @@ impl Row {
         let owned = slots_text(self.slots.owned);
         match &self.reported {
             None => Some(format!("{name} has no lease; {owned} of it without another owner")),
+            Some(Err(_)) if self.node.is_stopped => Some(format!(
+                "{name} has stopped, and {owned} wait for its next start; nuthatch cluster forget \
+                 gives them to other nodes, without items"
+            )),
             Some(Err(problem)) => Some(format!("{name} does not respond: {problem}")),
             Some(Ok(report)) => match report.permission {
                 Permission::Lease => None,
