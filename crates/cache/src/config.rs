@@ -114,8 +114,8 @@ impl Options {
     }
 
     /// Divides the keys into partitions: `partition_of` returns that of a key, below 16,384. It
-    /// becomes a part of the hash, so that the records of a partition on disk are found without
-    /// their keys: see [`KeyHash::partition`](crate::KeyHash::partition).
+    /// replaces the 14 lowest bits of the hash, so that the records of a partition on disk are
+    /// found without their keys: see [`KeyHash::partition`](crate::KeyHash::partition).
     #[must_use]
     pub fn partitions(self, partition_of: fn(&[u8]) -> u16) -> Self {
         Self { partition_of: Some(partition_of), ..self }

@@ -14,7 +14,7 @@ pub(crate) const TAG_BITS: u32 = 20;
 /// Bits of the hash in the slot of an item on disk.
 pub(crate) const LONG_TAG_BITS: u32 = 24;
 
-/// The last bits of the hash: the partition of the key, if the cache has
+/// The lowest bits of the hash: the partition of the key, if the cache has
 /// [partitions](crate::Options::partitions).
 const PARTITION_BITS: u32 = 14;
 
@@ -38,7 +38,7 @@ impl KeyHash {
         Self(xxh3_64_with_seed(key, seed))
     }
 
-    /// Returns this hash with a partition, of which 14 bits count, in its last bits.
+    /// Returns this hash with its 14 lowest bits replaced by those of a partition.
     #[inline]
     #[must_use]
     pub fn in_partition(self, partition: u16) -> Self {

@@ -94,8 +94,8 @@ pub struct KeptPartitions {
     /// The [folder](crate::TieredCache::folder_id) that has the records. In another one, none are
     /// valid.
     pub folder_id: u64,
-    /// Partitions with the id from which on their records are valid:
-    /// [`FirstRecords::get`](crate::FirstRecords::get). Those of other partitions are not.
+    /// Partitions with their lowest valid id: [`FirstRecords::get`](crate::FirstRecords::get). All
+    /// records of other partitions are invalid.
     pub first_records: Vec<(u16, u64)>,
 }
 
@@ -150,8 +150,8 @@ impl Options {
     }
 
     /// Divides the keys into [partitions](nuthatch_cache::Options::partitions), whose records on
-    /// disk can be read and made invalid without those of the others. `kept` has those of earlier
-    /// processes that are valid.
+    /// disk can be read and made invalid without those of the others. `kept` has the
+    /// partitions whose records of earlier processes are valid.
     #[must_use]
     pub fn partitions(self, partition_of: fn(&[u8]) -> u16, kept: KeptPartitions) -> Self {
         Self { partitions: Some((partition_of, kept)), ..self }

@@ -32,8 +32,7 @@ pub struct DiskRecord<'r> {
 pub type Selects<'s> = &'s dyn Fn(u16) -> bool;
 
 impl TieredCache {
-    /// Returns a number that identifies the folder: it has the ids of
-    /// [`first_records`](Self::first_records).
+    /// Returns a number that identifies the folder. Ids of its records mean nothing in another one.
     #[must_use]
     pub fn folder_id(&self) -> u64 {
         self.shared.folder_id
@@ -67,8 +66,8 @@ impl TieredCache {
         }
     }
 
-    /// Removes the items of invalid records of these partitions from the index, until `is_wanted`
-    /// returns `false`. Returns how many there were.
+    /// Removes the items of invalid records of these partitions from the index. Stops if
+    /// `is_wanted` returns `false`. Returns the number of items that were removed.
     pub fn forget_invalid(
         &self,
         session: &mut Session<'_>,

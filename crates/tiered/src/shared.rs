@@ -65,7 +65,7 @@ impl Shared {
     pub(crate) fn allows(&self, hash: u64, id: RecordId) -> bool {
         let partition = KeyHash::from_u64(hash).partition();
         let first_records = self.first_records.as_ref();
-        first_records.is_none_or(|first_records| first_records.allow(partition, id.pack()))
+        first_records.is_none_or(|first_records| first_records.is_valid(partition, id.pack()))
     }
 
     /// Locks the writer of item files. It is `None` after the tier was closed.

@@ -4,7 +4,7 @@ use crate::keys::Keys;
 use crate::node::Node;
 use std::time::Duration;
 
-/// The slots whose items a node has kept since its previous run.
+/// The slots whose items of the previous run of a node may be valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// The data in etcd whose epochs these are: [`Member::data`](super::Member::data). With other
@@ -30,10 +30,11 @@ pub struct MemberConfig {
     pub keys: Keys,
     /// What the node announces.
     pub node: Node,
-    /// The lease of the previous run of this node. Set it only if that process has ended: the node
-    /// then registers without waiting for the end of that lease.
+    /// The lease of the previous run of this node. Set it only if that process has ended, or
+    /// stopped with [`Event::Stopped`](super::Event::Stopped): the node then registers without
+    /// waiting for the end of that lease.
     pub previous_lease: Option<i64>,
-    /// Slots whose items are still there from the previous run.
+    /// Slots whose items of the previous run may be valid.
     pub held: Held,
     /// The time to live of the lease, rounded to seconds. Slots of a node that died have other
     /// owners at most `ttl`, `settle` and about a second later.

@@ -58,9 +58,10 @@ pub enum Command {
     Drain,
     /// End the lease now: other nodes take the slots without their items.
     Leave,
-    /// Stop to serve, and let other nodes leave the slots to this one for this time. A process with
-    /// the lease of [`Event::Stopped`], or with the current one if there is no such event, as
-    /// [`previous_lease`](super::MemberConfig::previous_lease) takes this one's place.
+    /// Stop serving, and let the slots wait for the next process for this time. That process has
+    /// the lease of [`Event::Stopped`] as its
+    /// [`previous_lease`](super::MemberConfig::previous_lease), or the current lease if that event
+    /// does not follow.
     Stop(Duration),
     /// Let this node end its lease: other nodes take its slots without their items. It registers
     /// again, and waits without slots.

@@ -138,7 +138,8 @@ impl Member {
     }
 
     /// Returns the node that each slot may be moved to: its owner in the plan, unless that has
-    /// stopped, or slots could not be moved there. A node that drains then moves them to the others.
+    /// stopped, or slots could not be moved there. A node that drains then moves them to the
+    /// others.
     fn planned_targets(&self) -> Vec<Option<NodeId>> {
         let map = self.view.map();
         let nodes = map.nodes().values().map(|registered| &registered.node);

@@ -1,7 +1,7 @@
 //! Stopping without leaving: the slots wait for the next process of the node.
 //!
-//! The key of the node gets another lease, which lasts longer than the one that ends when a process
-//! dies. The next process takes its place with that lease.
+//! The key of the node is bound to a lease of the requested time, in the place of the short one
+//! that its process has renewed. The next process replaces that lease.
 
 use super::machine::{Member, Phase};
 use super::messages::Event;
@@ -24,8 +24,8 @@ impl Member {
         }
     }
 
-    /// Handles the response to a step of stopping. After a failure, the slots wait until the lease
-    /// ends that the node has had.
+    /// Handles the response to a step of stopping. After a failure, the slots wait until the
+    /// previous lease ends.
     pub(super) fn stopping_response(
         &mut self,
         now: BootTime,

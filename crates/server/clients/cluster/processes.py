@@ -121,8 +121,8 @@ class Node(Server):
         # The server would warn of variables that are not its settings.
         names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
         self.process = subprocess.Popen(
-            [*self.command, PROGRAM, "serve", "--memory", "32MiB", "--threads", "2", "--admin", "off"]
-            + ["--resp", self.resp(), "--data-dir", self.folder / self.name]
+            [*self.command, PROGRAM, "serve", "--memory", "32MiB", "--threads", "2"]
+            + ["--admin", "off", "--resp", self.resp(), "--data-dir", self.folder / self.name]
             + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info", *self.options],
             stdout=subprocess.PIPE,
             stderr=open(self.folder / f"{self.name}.log", "ab"),

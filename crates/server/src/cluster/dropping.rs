@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 /// The maximum pause without anything to do.
 const MAX_PAUSE: Duration = Duration::from_hours(1);
 
-/// How long items are kept that no request waits for: those of transfers that follow each other
-/// are dropped in one scan of the cache, and a node that drains ends before it.
+/// The delay before items are dropped that no request waits for. One scan of the cache then drops
+/// the items of several transfers, and a node that drains ends before it.
 const DELAY: Duration = Duration::from_secs(5);
 
 /// Items that are examined under one epoch guard.

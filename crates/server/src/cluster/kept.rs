@@ -1,4 +1,4 @@
-//! Where items are that outlive the process of a node, and what the next process has to know.
+//! Items that outlive the process of a node, and what the next process needs to know of them.
 
 use crate::warm_restart::WarmRestart;
 use nuthatch_cluster::member::Data;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// node still owns the slot with this epoch: then no other node has served it meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptSlots {
-    /// The data in etcd that have the epochs.
+    /// The data in etcd to which the epochs belong.
     pub data: Data,
     /// The folder that has the items.
     pub folder_id: u64,
@@ -26,7 +26,7 @@ pub struct KeptSlot {
     pub slot: u16,
     /// The epoch in which the node serves it.
     pub epoch: u64,
-    /// The id from which on its records on disk are valid.
+    /// The lowest id of its valid records on disk.
     pub first_record: u64,
 }
 
@@ -53,8 +53,9 @@ impl ItemFiles {
         }
     }
 
-    /// Makes the items of slots invalid, and writes none, until [`resume`](Self::resume). Wait for
-    /// the guards of other sessions before those in memory are removed.
+    /// Makes the items of slots invalid, and writes none to disk or to a dump, until
+    /// [`resume`](Self::resume). Wait for the guards of other sessions before those in memory are
+    /// removed.
     pub(super) fn suspend(&self, slots: &SlotSet) {
         match self {
             Self::None => {}
@@ -72,7 +73,7 @@ impl ItemFiles {
         }
     }
 
-    /// Returns the id from which on the records of a slot are valid for the next process.
+    /// Returns the lowest id of the records of a slot that are valid in the next process.
     pub(super) fn first_record(&self, slot: u16) -> u64 {
         match self {
             Self::Disk(disk) => disk.first_records().map_or(0, |first| first.get(slot)),

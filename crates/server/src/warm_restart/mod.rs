@@ -139,7 +139,7 @@ impl WarmRestart {
     /// Returns whether the record of a key is valid, as far as that depends on its partition.
     fn allows(&self, key: &[u8], id: RecordId) -> bool {
         self.partitions.as_ref().is_none_or(|(first_records, partition_of)| {
-            first_records.allow(partition_of(key), id.pack())
+            first_records.is_valid(partition_of(key), id.pack())
         })
     }
 

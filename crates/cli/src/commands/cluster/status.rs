@@ -29,8 +29,8 @@ those that each node reports: it is asked at the address that it announces to cl
 does not respond there is a problem, since clients use the same address.
 
 --json prints an object with the members slots (total, covered, served), nodes and problems; of each
-node id, address, state (active, waiting, draining, stopped or failed), weight, slots, share, moving_out and
-moving_in, and items and served (null if it does not respond).
+node id, address, state (active, waiting, draining, stopped or failed), weight, slots, share,
+moving_out and moving_in, and items and served (null if it does not respond).
 
 Exit status:
   0  all slots have an owner, which serves them

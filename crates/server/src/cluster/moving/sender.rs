@@ -3,7 +3,7 @@
 //! An item may move between memory and disk meanwhile. So what is on disk is sent first, in the
 //! order in which it was written, then what is in memory, and then what was written to disk since.
 //! An item that is read from disk is in one of the first two; one that is written to disk is in one
-//! of the last two. It does not matter if an item is sent twice.
+//! of the last two. An item may be sent twice: the target keeps the last record of a key.
 
 use super::batches::Batches;
 use super::stopped::Stopped;
