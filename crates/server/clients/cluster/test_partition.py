@@ -1,4 +1,4 @@
-"""A node that is cut off from etcd, from the other nodes and from clients, in the middle of moves."""
+"""A node without any network: no etcd, no other nodes, no clients, in the middle of moves."""
 
 import contextlib
 import sys
