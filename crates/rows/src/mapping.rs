@@ -20,12 +20,12 @@ pub enum Nulls {
     Error,
 }
 
-/// A part of a key, with the index of its column.
+/// A part of a key.
 #[derive(Clone, Debug)]
 enum Part {
     Text(Vec<u8>),
+    /// The value of the column at this index.
     Column(usize),
-    Name,
 }
 
 /// A column whose values become entries.
@@ -34,14 +34,17 @@ struct ValueColumn {
     index: usize,
     name: String,
     column_type: Option<ColumnType>,
+    /// The parts of the key from the first name of a column, with the name of this column.
+    key_end: Vec<Part>,
 }
 
 /// How rows with certain columns become entries.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    key: Vec<Part>,
-    /// Number of parts of the key before the first name of a column.
-    common_parts: usize,
+    /// The parts of the key before the first name of a column.
+    key_start: Vec<Part>,
+    /// The columns whose values the key contains.
+    key_columns: Vec<usize>,
     values: Vec<ValueColumn>,
     /// The names of all columns, for messages.
     names: Vec<String>,
@@ -63,14 +66,10 @@ impl Mapping {
         types: &BTreeMap<String, ColumnType>,
         nulls: Nulls,
     ) -> Result<Self, String> {
-        let mut key = Vec::new();
-        for segment in &template.0 {
-            key.push(match segment {
-                Segment::Text(text) => Part::Text(text.clone().into_bytes()),
-                Segment::Column(name) => Part::Column(find(names, name)?),
-                Segment::Name => Part::Name,
-            });
-        }
+        let common = template.0.iter().position(|segment| matches!(segment, Segment::Name));
+        let (start, end) = template.0.split_at(common.unwrap_or(template.0.len()));
+        let key_columns =
+            template.columns().map(|name| find(names, name)).collect::<Result<_, _>>()?;
         for name in types.keys() {
             find(names, name)?;
         }
@@ -82,7 +81,8 @@ impl Mapping {
         let mut columns = Vec::new();
         for name in with_values {
             let (index, column_type) = (find(names, name)?, types.get(name).copied());
-            columns.push(ValueColumn { index, name: name.clone(), column_type });
+            let key_end = parts(end, names, name)?;
+            columns.push(ValueColumn { index, name: name.clone(), column_type, key_end });
         }
         let list = |columns: &[ValueColumn]| {
             columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
@@ -104,19 +104,34 @@ impl Mapping {
             }
             _ => {}
         }
-        let common = key.iter().position(|part| matches!(part, Part::Name));
-        let common_parts = common.unwrap_or(key.len());
-        Ok(Self { key, common_parts, values: columns, names: names.to_vec(), nulls })
+        let key_start = parts(start, names, "")?;
+        Ok(Self { key_start, key_columns, values: columns, names: names.to_vec(), nulls })
     }
 
     /// Returns the values of a row that its key contains; `None` if a query cannot compare one.
     pub fn key_literals(&self, row: &dyn Row, cells: &mut CellBuffers) -> Option<Vec<Literal>> {
-        let columns = self.key.iter().filter_map(|part| match part {
-            Part::Column(index) => Some(*index),
-            Part::Text(_) | Part::Name => None,
-        });
-        columns.map(|column| row.cell(column, cells).ok()?.literal()).collect()
+        self.key_columns.iter().map(|column| row.cell(*column, cells).ok()?.literal()).collect()
     }
+}
+
+/// Returns the parts of the keys of a column with values. Neighbouring texts are one part.
+fn parts(segments: &[Segment], names: &[String], column: &str) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    for segment in segments {
+        let text = match segment {
+            Segment::Text(text) => text,
+            Segment::Name => column,
+            Segment::Column(name) => {
+                parts.push(Part::Column(find(names, name)?));
+                continue;
+            }
+        };
+        match parts.last_mut() {
+            Some(Part::Text(before)) => before.extend_from_slice(text.as_bytes()),
+            _ => parts.push(Part::Text(text.as_bytes().to_vec())),
+        }
+    }
+    Ok(parts)
 }
 
 /// Returns the index of the only column with a name.
@@ -181,14 +196,11 @@ impl Mapper {
         let Self { mapping, key, cells, conversions } = self;
         let mapping = &**mapping;
         key.clear();
-        let (common, rest) = mapping.key.split_at(mapping.common_parts);
-        push_parts(mapping, common, "", row, (cells, key))?;
+        push_parts(mapping, &mapping.key_start, row, (cells, key))?;
         let common_len = key.len();
         for column in &mapping.values {
             key.truncate(common_len);
-            if !rest.is_empty() {
-                push_parts(mapping, rest, &column.name, row, (cells, key))?;
-            }
+            push_parts(mapping, &column.key_end, row, (cells, key))?;
             let fault = |message: String| in_column(&column.name, &message);
             let cell = row.cell(column.index, cells).map_err(fault)?;
             if matches!(cell, Cell::Null) {
@@ -226,18 +238,17 @@ impl Mapper {
     }
 }
 
-/// Appends parts of a key. `name` is the name of the column with the value.
+/// Appends parts of a key.
+#[inline]
 fn push_parts(
     mapping: &Mapping,
     parts: &[Part],
-    name: &str,
     row: &dyn Row,
     (cells, key): (&mut CellBuffers, &mut Vec<u8>),
 ) -> Result<(), RowFault> {
     for part in parts {
         match part {
             Part::Text(text) => key.extend_from_slice(text),
-            Part::Name => key.extend_from_slice(name.as_bytes()),
             Part::Column(index) => {
                 let pushed = row.cell(*index, cells).and_then(|cell| push_key_text(cell, key));
                 pushed.map_err(|message| in_column(&mapping.names[*index], &message))?;

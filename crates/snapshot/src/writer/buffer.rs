@@ -97,6 +97,8 @@ impl<'a> Buffers<'a> {
 pub(crate) struct Arena {
     buffers: Vec<Buffer>,
     memory: usize,
+    /// Offset of the bytes that were allocated last, in the last buffer.
+    last_start: usize,
 }
 
 impl Arena {
@@ -116,23 +118,46 @@ impl Arena {
     pub(crate) fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }
-}
 
-impl RowSpace for Arena {
+    /// Appends `len` bytes and returns them, to be overwritten.
     #[inline]
-    fn allocate(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn allocate(&mut self, len: usize) -> &mut [u8] {
         if !self.buffers.last().is_some_and(|buffer| buffer.has_space(len)) {
             let buffer = Buffer::with_capacity(len);
             self.memory += buffer.memory();
             self.buffers.push(buffer);
         }
+        self.last_start = self.buffers.last().map_or(0, |buffer| buffer.len());
         match self.buffers.last_mut() {
             Some(Buffer::Mapped(map, used)) => {
                 *used += len;
                 &mut map[*used - len..*used]
             }
-            Some(Buffer::Plain(bytes)) => bytes.allocate(len),
+            Some(Buffer::Plain(bytes)) => {
+                bytes.resize(self.last_start + len, 0);
+                &mut bytes[self.last_start..]
+            }
             None => &mut [],
         }
+    }
+
+    /// Returns references to the rows in the bytes that were allocated last.
+    #[inline]
+    pub(crate) fn last_rows(&self) -> impl Iterator<Item = RowRef> {
+        let last = self.buffers.last().map_or(&[][..], |buffer| buffer);
+        row::refs_of(self.buffers.len().saturating_sub(1), last, self.last_start)
+    }
+}
+
+impl RowSpace for Arena {
+    #[inline]
+    fn append_row(&mut self, parts: [&[u8]; 3]) {
+        let [head, key, payload] = parts;
+        let row = self.allocate(head.len() + key.len() + payload.len());
+        let (to_head, rest) = row.split_at_mut(head.len());
+        let (to_key, to_payload) = rest.split_at_mut(key.len());
+        to_head.copy_from_slice(head);
+        to_key.copy_from_slice(key);
+        to_payload.copy_from_slice(payload);
     }
 }

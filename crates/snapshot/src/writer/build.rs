@@ -9,8 +9,10 @@ use super::plan::Shape;
 use super::progress::{Stage, StageProgress};
 use super::publish::NewFile;
 use super::rows::Sorted;
+use super::scatter::SLICE_BITS;
 use super::share::{Role, Shared};
 use super::spill::SpillFile;
+use super::writeback::Writeback;
 use crate::error::Result;
 use crate::format::hash::checksum;
 use crate::format::header::{AdditionalSection, Header, Section, Shard};
@@ -20,6 +22,10 @@ use crate::format::layout::{
 use crate::format::metadata::MetadataBuilder;
 use crate::parallel;
 use std::collections::HashSet;
+
+/// Weight of the rows from which the file is synced while it is written. The sync of a smaller one
+/// is short.
+const MIN_WRITEBACK_WEIGHT: u64 = 64 << 20;
 
 /// The input of the last part of a build: sorted rows and what was derived from them.
 pub(super) struct Build<'a> {
@@ -41,34 +47,15 @@ impl Build<'_> {
     pub(super) fn write(&self, file: &NewFile, entries: u64, dictionary: &[u8]) -> Result<Header> {
         let sections = Sections::new(self.shape, dictionary.len() as u64);
         file.write_at(dictionary, sections.dictionary.offset)?;
-        let committer = Committer::new(
-            Target {
-                file: file.file(),
-                path: file.path(),
-                index: sections.index,
-                data_start: sections.data_start,
-                blobs: self.blobs,
-                buffers: self.sorted.buffers(),
-            },
-            ValueLocations::new(self.shared.len(), self.options.memory / 4, file.folder())?,
-        );
-        let progress = self.options.reporter.start(Stage::Writing, entries);
-        // A unit is the smallest range of hashes that consists of whole partitions and whole
-        // slices.
-        let bits = self.shape.partition_bits.min(self.sorted.bits());
-        let units = 0..1_u64 << bits;
-        let start = || (None, Image::default(), Vec::new());
-        parallel::map_with(self.threads(bits), units, start, |(emitter, image, roles), unit| {
-            let guard = FailOnDrop(&committer);
-            let emitter = match emitter {
-                Some(emitter) => emitter,
-                none => none.insert(self.emitter()?),
-            };
-            self.write_unit(&committer, (bits, unit), (emitter, image, roles), &progress)?;
-            std::mem::forget(guard);
-            Ok(())
-        })?;
-        let Committed { data_len, directory, totals } = committer.finish();
+        let write = |writeback: Option<&Writeback>| {
+            self.write_partitions(file, (&sections, entries), writeback)
+        };
+        let written = if file.temporary_path().is_some() && self.weight >= MIN_WRITEBACK_WEIGHT {
+            Writeback::during((file.file(), file.path()), |writeback| write(Some(writeback)))
+        } else {
+            write(None)
+        };
+        let Committed { data_len, directory, totals } = written?;
         let data_len = (data_len + record::MAX_SHORT_LEN as u64).next_multiple_of(SECTION_ALIGN);
         file.write_at(&directory, sections.directory.offset)?;
         let data = Section { offset: sections.data_start, len: data_len };
@@ -102,6 +89,44 @@ impl Build<'_> {
             shard: self.place,
             additional,
         })
+    }
+
+    /// Writes the index and the data.
+    fn write_partitions(
+        &self,
+        file: &NewFile,
+        (sections, entries): (&Sections, u64),
+        writeback: Option<&Writeback>,
+    ) -> Result<Committed> {
+        let committer = Committer::new(
+            Target {
+                file: file.file(),
+                path: file.path(),
+                index: sections.index,
+                data_start: sections.data_start,
+                blobs: self.blobs,
+                buffers: self.sorted.buffers(),
+                writeback,
+            },
+            ValueLocations::new(self.shared.len(), self.options.memory / 4, file.folder())?,
+        );
+        let progress = self.options.reporter.start(Stage::Writing, entries);
+        // A unit is the smallest range of hashes that consists of whole partitions and whole
+        // slices.
+        let bits = self.shape.partition_bits.min(SLICE_BITS);
+        let units = 0..1_u64 << bits;
+        let start = || (None, Image::default(), Vec::new());
+        parallel::map_with(self.threads(bits), units, start, |(emitter, image, roles), unit| {
+            let guard = FailOnDrop(&committer);
+            let emitter = match emitter {
+                Some(emitter) => emitter,
+                none => none.insert(self.emitter()?),
+            };
+            self.write_unit(&committer, (bits, unit), (emitter, image, roles), &progress)?;
+            std::mem::forget(guard);
+            Ok(())
+        })?;
+        Ok(committer.finish())
     }
 
     /// Writes the metadata section, if there is metadata, at an offset.
@@ -142,7 +167,7 @@ impl Build<'_> {
         progress: &StageProgress<'_>,
     ) -> Result<()> {
         emitter.forget_rows();
-        let slices_each = 1 << (self.sorted.bits() - bits);
+        let slices_each = 1 << (SLICE_BITS - bits);
         let first = unit as usize * slices_each;
         let slice = self.sorted.slices(first..first + slices_each)?;
         let partition_bits = self.shape.partition_bits;

@@ -6,6 +6,7 @@ use super::emit::{BlobPiece, Image, Reference};
 use super::locations::{ValueLocation, ValueLocations};
 use super::row::RowRef;
 use super::spill::SpillFile;
+use super::writeback::Writeback;
 use crate::error::{Error, Result};
 use crate::format::directory::DirectoryEntry;
 use crate::format::hash::{Checksum, checksum};
@@ -29,6 +30,8 @@ pub(crate) struct Target<'a> {
     pub(crate) blobs: &'a SpillFile,
     /// All rows, if they are in memory.
     pub(crate) buffers: Option<Buffers<'a>>,
+    /// Counts the bytes, if the file is synced while it is written.
+    pub(crate) writeback: Option<&'a Writeback>,
 }
 
 /// Writes partitions from several threads. Assigns offsets in the order of the partitions, so that
@@ -244,8 +247,12 @@ impl<'a> Committer<'a> {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let Target { file, path, .. } = self.target;
-        file.write_all_at(bytes, offset).map_err(|e| Error::io(path, "write", e))
+        let Target { file, path, writeback, .. } = self.target;
+        file.write_all_at(bytes, offset).map_err(|e| Error::io(path, "write", e))?;
+        if let Some(writeback) = writeback {
+            writeback.add(bytes.len() as u64);
+        }
+        Ok(())
     }
 }
 

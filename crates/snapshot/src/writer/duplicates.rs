@@ -41,14 +41,14 @@ pub(crate) fn sort_and_resolve(
     on_duplicate: OnDuplicate,
 ) -> DuplicatesFound {
     let mut found = DuplicatesFound::default();
-    refs.sort_unstable();
+    refs.sort_unstable_by_key(|row| row.hash);
     if !refs.windows(2).any(|pair| pair[0].hash == pair[1].hash) {
         return found;
     }
-    // Rows with the same hash are in the order in which they were added. The sort is stable.
+    // Rows with the same key are sorted by their locations: in the order in which they were added.
     let key = |row: &RowRef| buffers.row(*row).key;
     for same_hash in refs.chunk_by_mut(|a, b| a.hash == b.hash).filter(|run| run.len() > 1) {
-        same_hash.sort_by(|a, b| key(a).cmp(key(b)));
+        same_hash.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.cmp(b)));
     }
     let same_key = |a: &RowRef, b: &RowRef| a.hash == b.hash && key(a) == key(b);
     for rows in refs.chunk_by(same_key).filter(|rows| rows.len() > 1) {

@@ -10,7 +10,7 @@
 //!    dictionary is trained ([`compress`]).
 //! 4. For each partition, rows are placed in index lines ([`placement`]), encoded as lines and
 //!    records ([`emit`]), and written in order ([`commit`]). [`build`] runs this on several
-//!    threads.
+//!    threads, while the parts that are written are synced ([`writeback`]).
 //! 5. The file is published ([`publish`]).
 
 mod batch;
@@ -43,6 +43,7 @@ mod staged;
 mod temporary;
 #[cfg(test)]
 mod tests;
+mod writeback;
 
 pub use batch::Batch;
 pub use duplicates::OnDuplicate;
@@ -311,8 +312,7 @@ fn write_file(
     let folder = file.folder().to_owned();
     let candidates = Candidates::new(&folder, options.memory / 8, options.value_hash_bits);
     let progress = options.reporter.start(Stage::Sorting, row_count);
-    let bits = plan::partition_bits(row_count, weight);
-    let (sorted, dropped) = rows.sort(bits, options.on_duplicate, |rows, refs| {
+    let (sorted, dropped) = rows.sort(options.on_duplicate, |rows, refs| {
         histogram.count(refs.iter().map(|row| row.hash));
         progress.advance(refs.len() as u64);
         candidates.add(sharing_rows(refs).map(|row| rows.row(*row)))

@@ -35,16 +35,17 @@ const BLOB_LEN: usize = 16;
 
 /// Memory that encoded rows are appended to.
 pub(crate) trait RowSpace {
-    /// Appends `len` bytes and returns them, to be overwritten.
-    fn allocate(&mut self, len: usize) -> &mut [u8];
+    /// Appends a row, whose bytes are these parts.
+    fn append_row(&mut self, parts: [&[u8]; 3]);
 }
 
 impl RowSpace for Vec<u8> {
     #[inline]
-    fn allocate(&mut self, len: usize) -> &mut [u8] {
-        let start = self.len();
-        self.resize(start + len, 0);
-        &mut self[start..]
+    fn append_row(&mut self, parts: [&[u8]; 3]) {
+        self.reserve(parts.iter().map(|part| part.len()).sum());
+        for part in parts {
+            self.extend_from_slice(part);
+        }
     }
 }
 
@@ -195,13 +196,11 @@ fn write(
     (code, value_len): (u8, u64),
     payload: &[u8],
 ) {
-    let row = out.allocate(HEAD_LEN + key.len() + payload.len());
-    let (head, rest) = row.split_at_mut(HEAD_LEN);
+    let mut head = [0; HEAD_LEN];
     head[..8].copy_from_slice(&hash.0.to_le_bytes());
     head[8..16].copy_from_slice(&position.to_le_bytes());
     head[16..].copy_from_slice(&meta(code, key.len(), value_len).to_le_bytes());
-    rest[..key.len()].copy_from_slice(key);
-    rest[key.len()..].copy_from_slice(payload);
+    out.append_row([&head, key, payload]);
 }
 
 /// Decodes the row at the start of these bytes.
@@ -271,9 +270,13 @@ impl RowRef {
     }
 }
 
-/// Returns references to the rows of the buffer with this number.
-pub(crate) fn refs_of(buffer: usize, bytes: &[u8]) -> impl Iterator<Item = RowRef> {
-    let mut offset = 0;
+/// Returns references to the rows of the buffer with this number, from the row at an offset.
+#[inline]
+pub(crate) fn refs_of(
+    buffer: usize,
+    bytes: &[u8],
+    mut offset: usize,
+) -> impl Iterator<Item = RowRef> {
     std::iter::from_fn(move || {
         let row = bytes.get(offset..).filter(|row| !row.is_empty())?;
         let meta = word(row, 16);

@@ -2,11 +2,11 @@
 
 use super::batch::EncodedRows;
 use super::buffer::{Arena, Buffer, Buffers};
-use super::duplicates::{self, OnDuplicate};
-use super::row::{self, Encoder, RowRef, RowSpace};
-use super::scatter::scatter;
+use super::duplicates::{self, DuplicatesFound, OnDuplicate};
+use super::row::{self, Encoder, RowRef};
+use super::scatter::{SLICE_BITS, Scattered};
 use super::spill::SpillFile;
-use super::spilled::{Group, Limits, SLICES_PER_GROUP, SPILL_BITS, SpilledRows};
+use super::spilled::{Group, Limits, SLICES_PER_GROUP, SpilledRows};
 use crate::error::Result;
 use crate::parallel;
 use crate::values::Value;
@@ -46,6 +46,8 @@ impl Slice<'_> {
 /// file.
 pub(crate) struct Rows {
     arena: Arena,
+    /// References to the rows in the arena.
+    scattered: Scattered,
     /// Number of rows in the arena.
     in_memory: usize,
     /// Maximum memory of rows and of the references that sort them, in bytes.
@@ -65,6 +67,7 @@ impl Rows {
     pub(crate) fn new(folder: &Path, budget: usize, threads: usize, blobs: Arc<SpillFile>) -> Self {
         Self {
             arena: Arena::default(),
+            scattered: Scattered::default(),
             in_memory: 0,
             budget,
             threads,
@@ -107,13 +110,17 @@ impl Rows {
         self.count_added(rows.rows as usize, rows.weight)
     }
 
-    /// Counts added rows, and spills all rows if memory exceeds the budget.
+    /// Counts and scatters the rows that were added last, and spills all rows if memory exceeds the
+    /// budget.
     #[inline]
     fn count_added(&mut self, rows: usize, weight: u64) -> Result<()> {
         self.count += rows as u64;
         self.weight += weight;
         self.in_memory += rows;
-        // Sorting takes two references to each row besides the rows.
+        for row in self.arena.last_rows() {
+            self.scattered.push(row);
+        }
+        // The vectors of references have up to twice the length that they need.
         let memory = self.arena.memory() + self.in_memory * 2 * size_of::<RowRef>();
         if memory > self.budget { self.spill() } else { Ok(()) }
     }
@@ -124,16 +131,11 @@ impl Rows {
             Some(spilled) => spilled,
             none => none.insert(SpilledRows::create(&self.folder, self.limits)?),
         };
-        let (files, buffers) = ((&spilled.file, &*self.blobs), self.arena.buffers());
-        let scattered = scatter(buffers, SPILL_BITS, self.threads)?;
+        let (files, buffers) = ((&spilled.file, &*self.blobs), Buffers::of(self.arena.buffers()));
+        let scattered = std::mem::take(&mut self.scattered);
         let groups =
-            parallel::map(self.threads, (0..1 << SPILL_BITS).step_by(SLICES_PER_GROUP), |first| {
-                Group::write(
-                    files,
-                    &scattered,
-                    Buffers::of(buffers),
-                    first..first + SLICES_PER_GROUP,
-                )
+            parallel::map(self.threads, (0..1 << SLICE_BITS).step_by(SLICES_PER_GROUP), |first| {
+                Group::write(files, &scattered, buffers, first..first + SLICES_PER_GROUP)
             })?;
         spilled.runs.push(groups);
         self.arena = Arena::default();
@@ -155,69 +157,58 @@ impl Rows {
 
     /// Sorts all rows by key hash and resolves duplicates, slice by slice.
     ///
-    /// Slices are ranges of the top `bits` of the hash, or of [`SPILL_BITS`] if rows were spilled.
-    /// Calls `visit` with the kept rows of each slice, from several threads. Returns the sorted
-    /// rows and the total weight of the dropped duplicates.
+    /// Slices are ranges of the top [`SLICE_BITS`] of the hash. Calls `visit` with the kept rows of
+    /// each slice, from several threads. Returns the sorted rows and the total weight of the
+    /// dropped duplicates.
     pub(crate) fn sort(
         mut self,
-        bits: u32,
         on_duplicate: OnDuplicate,
         visit: impl Fn(Buffers<'_>, &[RowRef]) -> Result<()> + Sync,
     ) -> Result<(Sorted, u64)> {
         if self.spilled.is_some() && !self.arena.is_empty() {
             self.spill()?;
         }
-        match self.spilled {
-            Some(rows) => {
-                let found = parallel::map(self.threads, 0..1_usize << SPILL_BITS, |slice| {
-                    let (buffers, refs, found) = rows.read(slice, on_duplicate)?;
-                    visit(Buffers::of(&buffers), &refs).map(|()| found)
-                })?;
-                let dropped = duplicates::check(on_duplicate, found)?;
-                Ok((Sorted::Spilled { rows, on_duplicate }, dropped))
-            }
-            None => sort_in_memory(self.arena, self.threads, bits, on_duplicate, visit),
-        }
+        let Some(rows) = self.spilled else {
+            let buffers = self.arena.into_buffers();
+            return sort_in_memory(buffers, self.scattered, self.threads, on_duplicate, visit);
+        };
+        let found = parallel::map(self.threads, 0..1_usize << SLICE_BITS, |slice| {
+            let (buffers, refs, found) = rows.read(slice, on_duplicate)?;
+            visit(Buffers::of(&buffers), &refs).map(|()| found)
+        })?;
+        let dropped = duplicates::check(on_duplicate, found)?;
+        Ok((Sorted::Spilled { rows, on_duplicate }, dropped))
     }
 }
 
 /// Sorts rows that are all in memory, as [`Rows::sort`].
 fn sort_in_memory(
-    arena: Arena,
+    buffers: Vec<Buffer>,
+    scattered: Scattered,
     threads: usize,
-    bits: u32,
     on_duplicate: OnDuplicate,
     visit: impl Fn(Buffers<'_>, &[RowRef]) -> Result<()> + Sync,
 ) -> Result<(Sorted, u64)> {
-    let buffers = arena.into_buffers();
-    let scattered = scatter(&buffers, bits, threads)?;
-    let sorted = parallel::map(threads, 0..1_usize << bits, |slice| {
-        let mut refs: Vec<RowRef> =
-            scattered.iter().flat_map(|group| group.slice(slice)).copied().collect();
-        let found = duplicates::sort_and_resolve(&mut refs, Buffers::of(&buffers), on_duplicate);
-        visit(Buffers::of(&buffers), &refs)?;
-        Ok((refs, found))
+    let (mut slices, view) = (scattered.into_slices(), Buffers::of(&buffers));
+    let found = parallel::map(threads, slices.chunks_mut(SLICES_PER_GROUP), |group| {
+        let mut found = DuplicatesFound::default();
+        for refs in group.iter_mut().filter(|refs| !refs.is_empty()) {
+            found.add(duplicates::sort_and_resolve(refs, view, on_duplicate));
+            visit(view, refs)?;
+        }
+        Ok(found)
     })?;
-    let (slices, found): (Vec<_>, Vec<_>) = sorted.into_iter().unzip();
     let dropped = duplicates::check(on_duplicate, found)?;
-    Ok((Sorted::Memory { buffers, slices, bits }, dropped))
+    Ok((Sorted::Memory { buffers, slices }, dropped))
 }
 
 /// All rows, sorted, with duplicates resolved.
 pub(crate) enum Sorted {
-    Memory { buffers: Vec<Buffer>, slices: Vec<Vec<RowRef>>, bits: u32 },
+    Memory { buffers: Vec<Buffer>, slices: Vec<Vec<RowRef>> },
     Spilled { rows: SpilledRows, on_duplicate: OnDuplicate },
 }
 
 impl Sorted {
-    /// Returns the number of hash bits of a slice: the rows are in `2^bits` slices.
-    pub(crate) fn bits(&self) -> u32 {
-        match self {
-            Self::Memory { bits, .. } => *bits,
-            Self::Spilled { .. } => SPILL_BITS,
-        }
-    }
-
     /// Returns the rows of neighbouring slices.
     pub(crate) fn slices(&self, range: Range<usize>) -> Result<Slice<'_>> {
         match self {
@@ -259,7 +250,7 @@ fn read_slices(
         for (number, at) in refs.iter().enumerate() {
             kept.extend_from_slice(Buffers::of(&buffers).bytes(*at));
             if kept.len() >= KEPT_BUFFER_BYTES || number + 1 == refs.len() {
-                all_refs.extend(row::refs_of(all.len(), &kept));
+                all_refs.extend(row::refs_of(all.len(), &kept, 0));
                 all.push(Buffer::Plain(std::mem::take(&mut kept)));
             }
         }

@@ -12,8 +12,6 @@ use crate::error::Result;
 use std::ops::Range;
 use std::path::Path;
 
-/// Spilled rows are grouped by this many top bits of their hash.
-pub(crate) const SPILL_BITS: u32 = 12;
 /// Number of neighbouring slices that are written as one group.
 pub(crate) const SLICES_PER_GROUP: usize = 64;
 /// Rows of a group are written when they have this many bytes.
@@ -50,14 +48,14 @@ impl Group {
     /// Writes the rows of some slices. Moves long values to the blob file.
     pub(crate) fn write(
         (file, blobs): (&SpillFile, &SpillFile),
-        scattered: &[Scattered],
+        scattered: &Scattered,
         buffers: Buffers<'_>,
         slices: Range<usize>,
     ) -> Result<Self> {
         let mut group = Self { slice_starts: vec![0], pieces: Vec::new() };
         let (mut bytes, mut written) = (Vec::new(), 0);
         for slice in slices {
-            for at in scattered.iter().flat_map(|group| group.slice(slice)) {
+            for at in scattered.slice(slice) {
                 let row = buffers.row(*at);
                 match row.payload {
                     Payload::Bytes(value) if value.len() >= MIN_SPILLED_BLOB_LEN => {
@@ -183,7 +181,7 @@ impl SliceRows {
     /// Resolves duplicates among the closed buffers and returns the rows that are kept.
     fn resolve(&mut self) -> Vec<RowRef> {
         let numbered = self.closed.iter().enumerate();
-        let mut refs = numbered.flat_map(|(number, rows)| row::refs_of(number, rows)).collect();
+        let mut refs = numbered.flat_map(|(number, rows)| row::refs_of(number, rows, 0)).collect();
         let buffers = Buffers::of(&self.closed);
         self.found.add(duplicates::sort_and_resolve(&mut refs, buffers, self.on_duplicate));
         refs
@@ -214,6 +212,7 @@ mod tests {
     use crate::values::Value;
     use crate::writer::row::Encoder;
     use crate::writer::rows::Rows;
+    use crate::writer::scatter::SLICE_BITS;
     use std::sync::Arc;
 
     const KEYS: u64 = 700;
@@ -236,7 +235,7 @@ mod tests {
         let spilled = rows.into_spilled()?;
         assert!(spilled.runs.len() > 2, "{} runs", spilled.runs.len());
         let (mut max_buffers, mut kept, mut found) = (0, Vec::new(), DuplicatesFound::default());
-        for slice in 0..1 << SPILL_BITS {
+        for slice in 0..1 << SLICE_BITS {
             let (buffers, refs, in_slice) = spilled.read(slice, on_duplicate)?;
             max_buffers = max_buffers.max(buffers.len());
             found.add(in_slice);

@@ -6,6 +6,7 @@ use crate::values::ValueType;
 use crate::writer::options::Compression;
 use crate::writer::row::Row;
 use crate::writer::rows::Sorted;
+use crate::writer::scatter::SLICE_BITS;
 use crate::writer::spill::SpillFile;
 use std::path::Path;
 use zstd::dict::EncoderDictionary;
@@ -62,7 +63,7 @@ impl Settings {
 fn train(sorted: &Sorted, blobs: &SpillFile) -> Result<Vec<u8>> {
     let mut sample = Vec::new();
     let mut lens = Vec::new();
-    for slice in 0..1_usize << sorted.bits() {
+    for slice in 0..1_usize << SLICE_BITS {
         let slice = sorted.slices(slice..slice + 1)?;
         for at in slice.refs.iter() {
             let row = slice.buffers().row(*at);
