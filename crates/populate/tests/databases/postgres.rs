@@ -59,6 +59,20 @@ fn each_type_is_stored_as_documented() {
             "1.x=String(\"{t,f}\")",
         ]
     );
+    // Without the other columns, the server sends the binary format.
+    let documented = place.entries("a.nut");
+    server.execute("insert into t (id, d) values (2, 'NaN'), (3, '-infinity'), (4, '-0')");
+    let query = "select id, a, b, d, f, g, h, i, j, m, n, o, u, v, y, 4294967295::oid as z from t";
+    run(&place, &job(&server, query, "types = { n = \"flatten\" }")).report();
+    let mut expected = documented;
+    expected.retain(|entry| {
+        !["c", "e", "k", "l", "p", "q", "r", "s", "w", "x"].contains(&&entry[2..3])
+    });
+    expected.push("1.z=I64(4294967295)".to_owned());
+    for (id, float) in [(2, "NaN"), (3, "-inf"), (4, "-0.0")] {
+        expected.extend([format!("{id}.d=F64({float})"), format!("{id}.z=I64(4294967295)")]);
+    }
+    assert_eq!(place.entries("a.nut"), expected);
     server.execute("create table bad as select 1 as id, '{1,null}'::int[] as p");
     let failed = run(&place, &job(&server, "select * from bad", ""));
     failed.failed(3, "row 1: column \"p\": expected an array without NULL");

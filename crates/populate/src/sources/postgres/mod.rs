@@ -5,16 +5,19 @@
 //! is read again, with the same rows. Other sources are read by the connection of the session.
 
 mod array;
+mod binary;
 mod connect;
 mod copy;
 mod ranges;
+mod rows;
+mod text;
 
 use super::parts::read_parts;
 use super::{Dialect, Interruption, MakeReceiver, RowReceiver, Session, Stop};
 use crate::error::{Error, Result};
 use crate::job::Source;
 use connect::{Connection, Connector, DIALECT};
-use copy::{ColumnDecoder, Columns};
+use copy::Columns;
 use ranges::Ranges;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -57,11 +60,7 @@ impl PostgresSession {
     /// Returns the columns of a query.
     fn columns(&self, query: &str) -> Result<Columns> {
         let statement = self.connection.prepare(query)?;
-        let columns = statement.columns();
-        Ok(Columns {
-            names: columns.iter().map(|column| column.name().to_owned()).collect(),
-            decoders: columns.iter().map(|column| ColumnDecoder::of(column.type_())).collect(),
-        })
+        Ok(Columns::of(statement.columns()))
     }
 }
 

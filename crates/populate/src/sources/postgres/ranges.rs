@@ -29,7 +29,7 @@ pub(super) fn ranges(
     let Some(position) = position else {
         return Err(fault(format!("split: expected a column of the query, found \"{column}\"")));
     };
-    if !columns.decoders[position].is_int() {
+    if !columns.is_int(position) {
         return Err(fault(format!("split: expected a column of integers, found \"{column}\"")));
     }
     let name = DIALECT.name(column);
