@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn records_that_are_not_committed_or_whose_keys_changed_are_removed() {
         let mut removed = RemovedRecords::default();
-        let (changed, other) = (0xFEDC_BA98_7654_3210, 0xFEDC_BA98_7654_0000);
+        let (changed, other) = (0xFEDC_BA98_7654_3210, 0xFEDC_BA98_7654_7210);
         removed.add(Removal::Committed(id(4, 500)));
         removed.add(Removal::Changed(shortened(changed)));
         removed.add(Removal::Committed(id(5, 600)));
@@ -229,5 +229,23 @@ mod tests {
         assert!(!contains(5, 599, other) && contains(5, 600, other) && contains(6, 260, other));
         removed.commit_all();
         assert!(!removed.contains(RecordId { file: 6, unit: 260 }, other));
+    }
+
+    /// A folder may have been used with partitions and without them.
+    #[test]
+    fn a_changed_key_is_found_with_each_partition_in_its_hash() {
+        let changed = 0xFEDC_BA98_7654_3210;
+        let in_partition = |partition: u64| changed & !0x3FFF | partition;
+        // Earlier versions stored bits of the partition.
+        for stored in [shortened(changed), changed >> 10] {
+            let mut removed = RemovedRecords::default();
+            removed.add(Removal::Committed(id(4, 500)));
+            removed.add(Removal::Changed(stored));
+            removed.finish(id(9, 0), |_| true);
+            for partition in [0, 1, 0x3FFF] {
+                assert!(removed.contains(RecordId { file: 3, unit: 1 }, in_partition(partition)));
+            }
+            assert!(!removed.contains(RecordId { file: 3, unit: 1 }, changed ^ 0x4000));
+        }
     }
 }

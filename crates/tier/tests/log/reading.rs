@@ -56,6 +56,30 @@ impl Disk for UnreadableDisk {
 }
 
 #[test]
+fn records_of_a_file_are_read_together() {
+    let case = Case::new();
+    let (mut tier, _) = case.open();
+    let items: Vec<_> = (0..20).map(|number| Item::new(number, 1000)).collect();
+    let mut places = Vec::new();
+    for item in &items {
+        places.push(tier.append(&item.record()).expect("appended"));
+    }
+    let (reader, mut buffer) = (tier.reader(), AlignedBuffer::new(0));
+    assert!(reader.read_plans(&places).is_none(), "not written yet");
+    tier.seal().expect("sealed");
+    let plans = reader.read_plans(&places[3..15]).expect("plans");
+    reader.fill(&plans[0], &mut buffer).expect("read");
+    for ((item, place), plan) in items[3..15].iter().zip(&places[3..15]).zip(&plans) {
+        let record = plan.parse_any(&buffer.as_slice()[..plan.len()]).expect("a record");
+        assert_eq!((Item::of(&record), plan.place()), (item.clone(), *place));
+    }
+    assert!(reader.read_plans(&[]).is_none());
+    let other = tier.append(&Item::new(30, 10).record()).expect("appended");
+    tier.flush().expect("flushed");
+    assert!(reader.read_plans(&[places[0], other]).is_none(), "two files");
+}
+
+#[test]
 fn a_read_that_fails_is_damage_and_changes_nothing() {
     let (case, disk) = (Case::new(), Arc::new(UnreadableDisk::default()));
     let options = Options { disk: disk.clone(), ..small() };

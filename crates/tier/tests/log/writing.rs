@@ -69,6 +69,26 @@ fn a_record_that_is_not_written_yet_is_missing() {
 }
 
 #[test]
+fn the_next_id_is_between_those_of_earlier_and_later_records() {
+    let case = Case::new();
+    let options = Options { max_bytes: 256 << 20, ..small() };
+    let (mut tier, _) = Tier::open(case.path(), &options).expect("a tier");
+    let mut last = None;
+    // In the file of the long record, there is no offset for another one.
+    for (number, len) in (0..).zip([10, 10, 5000, 20_000, 20_000, 40_000, 70_000_000, 10, 10, 10]) {
+        let next = tier.next_id();
+        assert!(Some(next) > last, "{next:?}");
+        let place = tier.append(&Item::new(number, len).record()).expect("appended");
+        let id = tier.reader().record_id(place).expect("a file");
+        assert!(id >= next, "{id:?} {next:?}");
+        last = Some(id);
+        if number == 8 {
+            tier.seal().expect("sealed");
+        }
+    }
+}
+
+#[test]
 fn long_records_get_files_of_their_own() {
     let case = Case::new();
     let (mut tier, _) = case.open();
