@@ -34,8 +34,17 @@ fn kept(tiered: &TieredCache, partitions: &[u16]) -> KeptPartitions {
     KeptPartitions { folder_id: tiered.folder_id(), first_records: first_records.collect() }
 }
 
-fn close(tiered: &TieredCache) {
-    tiered.close(Instant::now() + Duration::from_mins(10)).expect("closed");
+/// Opens the folder of a cache again, which is closed before, or ends as a process that dies.
+fn open_again(
+    (tiered, dies): (TieredCache, bool),
+    folder: &Path,
+    kept: KeptPartitions,
+) -> TieredCache {
+    if !dies {
+        tiered.close(Instant::now() + Duration::from_mins(10)).expect("closed");
+    }
+    drop(tiered);
+    open_with(folder, kept)
 }
 
 /// Removes what is in memory of a partition. Returns how much there was.
@@ -134,11 +143,7 @@ fn only_kept_partitions_are_recovered() {
         fill(&mut client, ITEMS, LEN);
         let kept = kept(&tiered, &[0, 2]);
         drop(client);
-        if !dies {
-            close(&tiered);
-        }
-        drop(tiered);
-        let tiered = open_with(folder.path(), kept);
+        let tiered = open_again((tiered, dies), folder.path(), kept);
         let mut client = Client::new(&tiered);
         let mut found = [0; PARTITIONS as usize];
         for number in 0..ITEMS {
@@ -173,11 +178,7 @@ fn records_before_the_first_valid_one_are_not_recovered() {
         }
         let kept = kept(&tiered, &[0, 1, 2, 3]);
         drop(client);
-        if !dies {
-            close(&tiered);
-        }
-        drop(tiered);
-        let tiered = open_with(folder.path(), kept);
+        let tiered = open_again((tiered, dies), folder.path(), kept);
         let mut client = Client::new(&tiered);
         let (mut old, mut new) = (0, 0);
         for number in (0..2 * ITEMS).filter(|number| number_partition(*number) == 1) {
