@@ -34,11 +34,18 @@ pub(crate) fn run(shared: &Shared, tier: &mut Tier, until: Instant) -> Result<()
         written: 0,
         unchanged: 0,
         outdated: 0,
+        unwritable: 0,
+        is_cut: false,
     };
     let result = dump.make_room(&mut session).and_then(|()| dump.write_all(&mut session));
-    let stats = shared.cache.stats();
-    let in_memory = stats.items - stats.items_on_disk;
-    let left_out = in_memory.saturating_sub(dump.written + dump.unchanged + dump.outdated);
+    let left_out = if dump.is_cut || result.is_err() {
+        let stats = shared.cache.stats();
+        let in_memory = stats.items - stats.items_on_disk;
+        in_memory.saturating_sub(dump.written + dump.unchanged + dump.outdated)
+    } else {
+        // All others have expired.
+        dump.unwritable
+    };
     shared.state.report(Event::Dumped { items: dump.written, left_out, elapsed: start.elapsed() });
     result
 }
@@ -56,6 +63,10 @@ struct Dump<'a> {
     unchanged: u64,
     /// Items of suspended partitions.
     outdated: u64,
+    /// Items that a record cannot have.
+    unwritable: u64,
+    /// Whether it ended before all items were examined.
+    is_cut: bool,
 }
 
 impl Dump<'_> {
@@ -103,6 +114,7 @@ impl Dump<'_> {
             let mut cursor = 0;
             loop {
                 if self.is_over() {
+                    self.is_cut = true;
                     return Ok(());
                 }
                 let guard = session.guard_without_freeing();
@@ -132,11 +144,20 @@ impl Dump<'_> {
             self.unchanged += 1;
             return Ok(());
         }
-        let Some(record) = record_of(item, hash.to_u64()) else { return Ok(()) };
+        let Some(record) = record_of(item, hash.to_u64()) else {
+            self.unwritable += 1;
+            return Ok(());
+        };
         while !self.is_full {
             match self.tier.append(&record) {
-                Err(Error::BudgetReached { .. }) => self.is_full = !self.remove_oldest()?,
-                Err(Error::TooLong { .. }) => break,
+                Err(Error::BudgetReached { .. }) => {
+                    self.is_full = !self.remove_oldest()?;
+                    self.is_cut |= self.is_full;
+                }
+                Err(Error::TooLong { .. }) => {
+                    self.unwritable += 1;
+                    break;
+                }
                 Err(error) => return Err(error),
                 Ok(_) => {
                     self.written += 1;

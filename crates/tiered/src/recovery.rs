@@ -120,8 +120,11 @@ fn recover(
     let mut recovered = 0;
     let mut guard = session.guard();
     for entry in entries {
-        // They may have become invalid before this guard began.
-        if shared.is_valid(number, &entry) && recover_one(&mut guard, entry) {
+        if !shared.is_valid(number, &entry) {
+            // It has become invalid before this guard began, or is not valid for now.
+            continue;
+        }
+        if recover_one(&mut guard, entry) {
             recovered += 1;
         } else {
             // The key was changed, or will be without knowing of the record. It must not be found

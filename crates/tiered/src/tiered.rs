@@ -13,7 +13,7 @@ use nuthatch_cache::{Cache, Clock, OnDisk, Options as CacheOptions, SystemClock}
 use nuthatch_tier::{Error, FolderState, Options as TierOptions, Removals, RemovedRecords, Tier};
 use std::fmt;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
@@ -30,6 +30,8 @@ pub struct TieredCache {
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) room_waiters: Arc<RoomWaiters>,
     when_behind: WhenBehind,
+    /// Whether writers wait for the disk in any case.
+    must_wait: AtomicBool,
 }
 
 impl TieredCache {
@@ -83,7 +85,8 @@ impl TieredCache {
         let shared = Arc::new(shared);
         let (reads, when_behind) = (Arc::default(), options.when_behind);
         let threads = Mutex::default();
-        let tiered = Self { shared, reads, threads, room_waiters: Arc::default(), when_behind };
+        let (room_waiters, must_wait) = (Arc::default(), AtomicBool::new(false));
+        let tiered = Self { shared, reads, threads, room_waiters, when_behind, must_wait };
         tiered.start(options.readers, files, removed).map_err(OpenError::Thread)?;
         Ok(tiered)
     }
@@ -141,7 +144,22 @@ impl TieredCache {
     #[must_use]
     pub fn waits_for_disk(&self) -> bool {
         let state = &self.shared.state;
-        self.when_behind == WhenBehind::Wait && !state.is_off() && !state.is_stopping()
+        let waits = self.when_behind == WhenBehind::Wait || self.must_wait.load(Ordering::SeqCst);
+        waits && !state.is_off() && !state.is_stopping()
+    }
+
+    /// Sets whether writers wait for the disk, as with [`WhenBehind::Wait`], although the option is
+    /// another one.
+    pub fn set_must_wait(&self, must_wait: bool) {
+        let Shared { cache, state, .. } = &*self.shared;
+        if self.must_wait.swap(must_wait, Ordering::SeqCst) != must_wait {
+            let drops = self.when_behind == WhenBehind::Drop && !must_wait;
+            cache.set_evicts_unwritten(drops);
+            if state.is_off() {
+                // The demoter has ended.
+                cache.set_evicts_unwritten(true);
+            }
+        }
     }
 
     /// Calls `waiter` with this token when a write that found no memory can be repeated.

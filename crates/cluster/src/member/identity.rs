@@ -6,6 +6,7 @@
 
 use super::config::Data;
 use super::machine::{Member, Pending, Phase};
+use super::messages::Event;
 use crate::boot_clock::BootTime;
 use crate::request::{Compare, KeyValue, Reply, Response, Txn, Write};
 use crate::slot::SlotSet;
@@ -24,9 +25,15 @@ impl Member {
         let key = self.config.keys.identity();
         let is_same =
             keys.iter().any(|found| found.key == key && found.value.trim_end() == identity);
-        if self.identity.is_none() && !(is_same && revision >= *seen) {
-            self.holding.forget(&SlotSet::all());
+        if self.identity.is_some() || is_same && revision >= *seen || self.held().next().is_none() {
+            return;
         }
+        self.holding.forget(&SlotSet::all());
+        let problem = "etcd has other data than at the last stop of this node, or was restored \
+                       from a backup: the node drops the items of its last process; other nodes \
+                       may have outdated ones, so stop all nodes of the cluster, delete its keys \
+                       (`etcdctl del --prefix /nuthatch/NAME/`), and start the nodes";
+        self.emit(Event::Problem(problem.to_owned()));
     }
 
     /// Compares the identity of the data with the one that this node has seen first. Returns false

@@ -115,6 +115,15 @@ def test_items_on_disk_move_without_misses(start):
     assert all(0 < time <= 86400 or time == -2 for time in times[1::2])
 
 
+def test_a_node_that_receives_items_drops_none(start):
+    nodes, cluster = start("--disk", "256MiB", "--disk-full", "drop", "--cluster-stop", "drain")
+    write_all(cluster, DISK, 1)
+    items = sum(map(count_items, nodes))
+    assert nodes[0].end(signal.SIGTERM) == 0
+    until("two nodes serve all slots", lambda: is_complete(nodes[1:], 2))
+    assert sum(map(count_items, nodes[1:])) >= items * MIN_HIT_RATIO
+
+
 @KINDS
 def test_a_cluster_that_is_stopped_has_its_items_again(start, kind):
     nodes, cluster = start(*kind.options)
@@ -131,6 +140,21 @@ def test_nodes_that_stop_together_keep_their_items(start):
     restart(nodes, signal.SIGTERM)
     until("three nodes share the slots", lambda: is_complete(nodes, 3))
     assert hit_ratio(cluster, DUMP, 1) >= MIN_HIT_RATIO
+
+
+@KINDS
+def test_a_node_that_stops_before_it_serves_keeps_its_items(start, kind):
+    nodes, cluster = start(*kind.options)
+    write_all(cluster, kind, 1)
+    nodes[0].end(signal.SIGTERM)
+    for _ in range(4):
+        # It recovers its items, and has no slots yet.
+        nodes[0].start()
+        assert nodes[0].end(signal.SIGTERM) == 0
+    nodes[0].start()
+    until("the node has its items", lambda: recovered(nodes[0]))
+    until("three nodes share the slots", lambda: is_complete(nodes, 3))
+    assert hit_ratio(cluster, kind, 1) >= MIN_HIT_RATIO
 
 
 def test_a_killed_node_has_its_items_on_disk_again(start):

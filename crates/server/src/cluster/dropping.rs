@@ -50,7 +50,7 @@ impl Cluster {
             if let Some(slots) = cluster.take_kept(&mut cluster.transitions()) {
                 cluster.keep(&slots);
             }
-            cluster.suspend_others();
+            cluster.suspend_stale();
         })
     }
 

@@ -34,27 +34,26 @@ impl Cluster {
     /// Returns the slots to store for the next process, if they may have changed since the last
     /// call.
     pub(super) fn take_kept(&self, transitions: &mut Transitions) -> Option<KeptSlots> {
-        if !std::mem::take(&mut transitions.has_to_keep) {
-            return None;
-        }
-        // All events that led to this map were handled before. A slot of a later event is not
-        // served, or the map has another owner for it.
+        let data = transitions.data.clone().filter(|_| transitions.has_to_keep)?;
         let (map, serving, files) = (self.map(), self.serving(), &self.kept.files);
-        let kept = serving.iter().filter_map(|slot| {
+        let kept = serving.iter().map(|slot| {
+            // Without an owner, the map is that before the event with which the node got the slot.
+            // It follows.
             let ownership = map.ownership(slot).filter(|found| found.owner == self.id)?;
             let first_record = files.first_record(slot);
             Some(KeptSlot { slot, epoch: ownership.epoch, first_record })
         });
-        let data = transitions.data.clone()?;
-        Some(KeptSlots { data, folder_id: files.folder_id(), slots: kept.collect() })
+        let slots = kept.collect::<Option<_>>()?;
+        transitions.has_to_keep = false;
+        Some(KeptSlots { data, folder_id: files.folder_id(), slots })
     }
 
-    /// Leaves the items of slots that this node does not serve out of what is written when the
-    /// server stops.
-    pub(super) fn suspend_others(&self) {
-        let mut others = SlotSet::all();
-        others.subtract(&self.serving());
-        self.kept.files.suspend(&others);
+    /// Leaves the items of slots that other nodes have served out of what is written when the
+    /// server stops. Those of slots that this process did not serve, since it had no lease yet, are
+    /// as valid as before.
+    pub(super) fn suspend_stale(&self) {
+        let stale = self.transitions().stale.clone();
+        self.kept.files.suspend(&stale);
     }
 
     /// Stores the slots for the next process.

@@ -73,6 +73,14 @@ impl ItemFiles {
         }
     }
 
+    /// Sets whether other nodes send items. Writers then wait for the disk, so that none of them is
+    /// dropped.
+    pub(super) fn set_receiving(&self, is_receiving: bool) {
+        if let Self::Disk(disk) = self {
+            disk.set_must_wait(is_receiving);
+        }
+    }
+
     /// Returns the lowest id of the records of a slot that are valid in the next process.
     pub(super) fn first_record(&self, slot: u16) -> u64 {
         match self {

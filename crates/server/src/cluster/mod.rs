@@ -249,6 +249,7 @@ impl Cluster {
     fn update(&self, transitions: &mut Transitions) {
         let expected = transitions.expected();
         self.awaited.replace(&transitions.awaited.update(&expected, Instant::now()));
+        self.kept.files.set_receiving(transitions.is_receiving());
         self.changed.notify_all();
         self.resume_requests();
     }

@@ -145,6 +145,11 @@ impl Transitions {
             || self.incoming.values().any(|incoming| self.stale.intersects(&incoming.slots))
     }
 
+    /// Returns whether another node sends items.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.incoming.values().any(|incoming| incoming.transfer.is_some())
+    }
+
     /// Returns the slots of complete transfers from other nodes.
     pub(super) fn received(&self) -> SlotSet {
         let mut received = SlotSet::new();

@@ -111,6 +111,10 @@ impl ChangeArgs {
         let mut connection = connector.connect()?;
         let state = ClusterState::fetch(&mut connection).map_err(Failure::Error)?;
         let node = state.find(&self.node)?.clone();
+        if node.is_stopped {
+            let name = described(&node);
+            return Err(Failure::Error(format!("{name} has stopped: start it first")));
+        }
         let planned = state.map.with_participation(node.id, change.participation);
         let moves = Moves::of(&planned);
         if moves.unplanned > 0 {

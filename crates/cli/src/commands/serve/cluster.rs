@@ -32,6 +32,9 @@ const LOG: &str = "nuthatch::cluster";
 const CANNOT_MOVE: &str = "the slots cannot move: no other node is active, or this node has no \
                            lease; their items are lost";
 
+const KEEPS_WITHOUT_LEASE: &str = "the node has no lease in etcd: its slots wait for its next \
+                                   start only if no other node takes them before";
+
 const KEEPS_UNMOVED: &str = "the slots cannot move: no other node is active, or this node has no \
                              lease; their items are kept for the next start, if no other node \
                              takes the slots before";
@@ -405,8 +408,14 @@ impl ClusterThread {
     pub(super) fn leave(self) {
         let slots = self.cluster.served_slots();
         let wait = self.stop.max_wait;
-        self.member.command(if slots > 0 && self.stop.keeps.load(Ordering::Relaxed) {
-            info!(target: LOG, slots, ms = wait.as_millis() as u64, "{KEEPS}");
+        let has_lease = self.cluster.permission() == Permission::Lease;
+        let has_slots = slots > 0 || !has_lease;
+        self.member.command(if has_slots && self.stop.keeps.load(Ordering::Relaxed) {
+            if has_lease {
+                info!(target: LOG, slots, ms = wait.as_millis() as u64, "{KEEPS}");
+            } else {
+                warn!(target: LOG, slots, "{KEEPS_WITHOUT_LEASE}");
+            }
             Command::Stop(wait)
         } else {
             Command::Leave
