@@ -106,10 +106,6 @@ pub(crate) fn dump_lost(error: &impl Display) {
     error!(target: SERVER, %error, "no dump was written: its folder could not be closed");
 }
 
-pub(crate) fn dump_removed(items: u64) {
-    warn!(target: SERVER, items, "the dump in data-dir was removed, as warm-restart is off");
-}
-
 pub(crate) fn restore_cut(restored: u64, lost: u64) {
     warn!(target: SERVER, restored, lost, "the server stops before all items were restored");
 }

@@ -117,13 +117,16 @@ class Node(Server):
         self.exits.append(time.time())
         return status
 
-    def start(self):
+    def start(self, is_node=True):
+        """Starts it, or a server with the same folder that is in no cluster."""
+        cluster = ["--cluster", f"etcd://{self.endpoint}/test", *self.options]
+        alone = [option for option in self.options if not option.startswith("--cluster")]
         # The server would warn of variables that are not its settings.
         names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
         self.process = subprocess.Popen(
             [*self.command, PROGRAM, "serve", "--memory", "32MiB", "--threads", "2"]
             + ["--admin", "off", "--resp", self.resp(), "--data-dir", self.folder / self.name]
-            + ["--cluster", f"etcd://{self.endpoint}/test", "--log", "info", *self.options],
+            + ["--log", "info", *(cluster if is_node else alone)],
             stdout=subprocess.PIPE,
             stderr=open(self.folder / f"{self.name}.log", "ab"),
             text=True,

@@ -26,7 +26,7 @@ class Kind:
 
 
 DISK = Kind(("--disk", "256MiB", "--disk-full", "wait"), 8000)
-DUMP = Kind(("--warm-restart", "--cluster-stop", "keep"), 4000)
+DUMP = Kind(("--warm-restart", "--cluster-stop=keep"), 4000)
 KINDS = pytest.mark.parametrize("kind", [DISK, DUMP], ids=["disk", "dump"])
 
 
@@ -101,7 +101,7 @@ def restart(nodes, number):
 
 
 def test_items_on_disk_move_without_misses(start):
-    nodes, cluster = start(*DISK.options, "--cluster-stop", "drain")
+    nodes, cluster = start(*DISK.options, "--cluster-stop=drain")
     write_all(cluster, DISK, 1)
     assert hit_ratio(cluster, DISK, 1) >= MIN_HIT_RATIO
     assert nodes[0].end(signal.SIGTERM) == 0
@@ -116,7 +116,7 @@ def test_items_on_disk_move_without_misses(start):
 
 
 def test_a_node_that_receives_items_drops_none(start):
-    nodes, cluster = start("--disk", "256MiB", "--disk-full", "drop", "--cluster-stop", "drain")
+    nodes, cluster = start("--disk", "256MiB", "--disk-full", "drop", "--cluster-stop=drain")
     write_all(cluster, DISK, 1)
     items = sum(map(count_items, nodes))
     assert nodes[0].end(signal.SIGTERM) == 0
@@ -167,7 +167,7 @@ def test_a_killed_node_has_its_items_on_disk_again(start):
 
 @KINDS
 def test_items_that_another_node_has_served_since_are_not_found(start, kind):
-    nodes, cluster = start(*kind.options, "--cluster-restart-ms", "0")
+    nodes, cluster = start(*kind.options, "--cluster-restart-ms=0")
     write_all(cluster, kind, 1)
     nodes[0].end(signal.SIGTERM)
     until("two nodes serve all slots", lambda: is_complete(nodes[1:], 2))
@@ -180,3 +180,20 @@ def test_items_that_another_node_has_served_since_are_not_found(start, kind):
     restart(nodes[:1], signal.SIGTERM)
     until("three nodes share the slots", lambda: is_complete(nodes, 3))
     assert hit_ratio(cluster, kind, 2) > 0.5
+
+
+@KINDS
+def test_a_server_without_a_cluster_drops_the_items_of_a_node(start, kind):
+    nodes, cluster = start(*kind.options)
+    write_all(cluster, kind, 1)
+    node = nodes[0]
+    for is_node in (False, True):
+        assert node.end(signal.SIGTERM) == 0
+        node.start(is_node)
+        until("the items are there", lambda: recovered(node))
+        if not is_node:
+            assert count_items(node) == 0
+            with node.client() as client:
+                client.set("other", "value")
+    until("three nodes share the slots", lambda: is_complete(nodes, 3))
+    assert count_items(node) == 0

@@ -23,8 +23,8 @@ MIN_HIT_RATIO = 0.99
 
 
 # How nodes keep their items; others have them in memory only.
-ON_DISK = ("--disk", "64MiB", "--cluster-stop", "drain")
-DUMPED = ("--warm-restart", "--cluster-stop", "keep")
+ON_DISK = ("--disk", "64MiB", "--cluster-stop=drain")
+DUMPED = ("--warm-restart", "--cluster-stop=keep")
 OPTIONS = {1: ON_DISK, 2: ON_DISK, 3: DUMPED, 4: DUMPED}
 
 

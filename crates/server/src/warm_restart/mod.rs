@@ -151,20 +151,17 @@ impl WarmRestart {
     }
 
     /// Removes the dump in a folder, if there is one, before a server uses the data without a warm
-    /// restart: its items would be outdated at the next one.
+    /// restart: its items would be outdated at the next one. Returns the number of items.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn discard(folder: &Path, memory: u64) -> Result<(), Error> {
+    pub fn discard(folder: &Path, memory: u64) -> Result<u64, Error> {
         if folder.try_exists().is_ok_and(|exists| !exists) {
-            return Ok(());
+            return Ok(0);
         }
         let (mut tier, recovery) = Tier::open(folder, &tier_options(memory))?;
-        if recovery.records > 0 {
-            log::dump_removed(recovery.records);
-        }
-        tier.clear()
+        tier.clear().map(|()| recovery.records)
     }
 
     /// Returns the options of a cache into which the dump can be restored: with numbers for

@@ -2,13 +2,14 @@
 //!
 //! docs/formats/cluster.md has its lines.
 
+use super::disk::FOLDER as ITEMS;
 use crate::files::AtomicFile;
 use crate::outcome::Failure;
 use crate::settings::LoadedSettings;
 use nuthatch_cache::KeyHash;
 use nuthatch_cluster::member::Data;
 use nuthatch_cluster::slot::SlotSet;
-use nuthatch_server::{KeptSlot, KeptSlots};
+use nuthatch_server::{KeptSlot, KeptSlots, WarmRestart};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -22,8 +23,8 @@ const FILE: &str = "node-slots";
 const FIRST_LINE: &str = "nuthatch node slots 1";
 
 /// Returns the slots that the last process with the folder of `data-dir` has kept, if this one is a
-/// node with items that outlive it. Otherwise removes the file: clients may change items whose
-/// slots it names.
+/// node with items that outlive it. Otherwise removes the items of a node, some of which other nodes
+/// may have served since, and then the file: clients may change items whose slots it names.
 pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, Failure> {
     let settings = &loaded.settings;
     let Some(folder) = &settings.data_dir else { return Ok(None) };
@@ -33,10 +34,17 @@ pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, F
         Failure::Error(format!("{source}: {}: {error}", path.display()))
     };
     if settings.cluster == "off" || !(settings.disk > 0 || settings.warm_restart) {
-        return match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(&error)),
-            _ => Ok(None),
-        };
+        if path.try_exists().map_err(|error| failure(&error))? {
+            let discarded = WarmRestart::discard(&folder.join(ITEMS), settings.memory);
+            let items = discarded.map_err(|error| failure(&io::Error::other(error)))?;
+            if items > 0 {
+                let text = "the items of a node in data-dir were removed, since other nodes may have \
+                            changed them";
+                warn!(target: "nuthatch::cluster", items, "{text}");
+            }
+            fs::remove_file(&path).map_err(|error| failure(&error))?;
+        }
+        return Ok(None);
     }
     let bytes = match fs::read(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(KeptSlots::default())),

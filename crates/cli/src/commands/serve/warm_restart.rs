@@ -7,6 +7,7 @@ use nuthatch_cluster::slot::slot_of;
 use nuthatch_server::{KeptSlots, WarmRestart};
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::warn;
 
 /// Opens the folder of the dump in the locked folder of `data-dir`, if items are to survive a
 /// restart: in a cluster, those of slots that were kept.
@@ -25,7 +26,12 @@ pub(super) fn warm_restart(
     }
     if !settings.warm_restart {
         if let Some(data_dir) = &settings.data_dir {
-            WarmRestart::discard(&data_dir.join(FOLDER), settings.memory).map_err(failure)?;
+            let discarded = WarmRestart::discard(&data_dir.join(FOLDER), settings.memory);
+            let items = discarded.map_err(failure)?;
+            if items > 0 {
+                let text = "the dump in data-dir was removed, as warm-restart is off";
+                warn!(target: "nuthatch::server", items, "{text}");
+            }
         }
         return Ok(None);
     }
