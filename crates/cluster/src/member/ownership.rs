@@ -117,7 +117,7 @@ impl Member {
         }
         let mut rest = self.config.max_moving_slots;
         let targets = self.planned_targets();
-        for ((slot, planned), target) in (0..).zip(map.planned()).zip(targets) {
+        for ((slot, planned), target) in (0..).zip(self.planned_owners()).zip(targets) {
             if let Some(to) = target.filter(|to| *to != self.id() && own.contains(slot)) {
                 let (target, slots) = moves.get_or_insert_with(|| (to, SlotSet::new()));
                 if *target == to && rest > 0 {
@@ -137,14 +137,36 @@ impl Member {
         (claims, moves)
     }
 
+    /// Returns the node that claims each slot if it has no owner: its owner in the plan or, if that
+    /// has stopped, in a plan without the nodes that have stopped.
+    fn planned_owners(&self) -> Vec<Option<NodeId>> {
+        let map = self.view.map();
+        let planned = map.planned();
+        let stopped: Vec<NodeId> = self.stopped().collect();
+        if stopped.is_empty() {
+            return planned;
+        }
+        let without =
+            |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);
+        let others = stopped.iter().fold(map.clone(), without).planned();
+        let is_stopped = |owner: &NodeId| stopped.contains(owner);
+        let of_both = |(owner, other): (Option<NodeId>, _)| {
+            if owner.as_ref().is_some_and(is_stopped) { other } else { owner }
+        };
+        planned.into_iter().zip(others).map(of_both).collect()
+    }
+
+    fn stopped(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = self.view.map().nodes().values().map(|registered| &registered.node);
+        nodes.filter(|node| node.is_stopped).map(|node| node.id)
+    }
+
     /// Returns the node that each slot may be moved to: its owner in the plan, unless that has
     /// stopped, or slots could not be moved there. A node that drains then moves them to the
     /// others.
     fn planned_targets(&self) -> Vec<Option<NodeId>> {
         let map = self.view.map();
-        let nodes = map.nodes().values().map(|registered| &registered.node);
-        let stopped = nodes.filter(|node| node.is_stopped).map(|node| node.id);
-        let avoided: Vec<NodeId> = self.avoided.at(self.last).chain(stopped).collect();
+        let avoided: Vec<NodeId> = self.avoided.at(self.last).chain(self.stopped()).collect();
         if self.node.participation == Participation::Draining {
             let without =
                 |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);

@@ -213,6 +213,17 @@ fn a_stopped_node_can_be_forgotten_and_gets_no_slots() {
     assert_eq!(world.process(0).serving.len(), SLOTS);
 }
 
+/// The slots of a node that dies do not go to one that has stopped.
+#[test]
+fn a_stopped_node_claims_no_slots() {
+    let mut world = three();
+    world.command(1, Command::Stop(SECOND * 60));
+    world.run(SECOND);
+    world.processes.remove(&NodeId::numbered(2));
+    world.run(SECOND * 15);
+    assert_eq!(world.process(0).serving.len(), 10_923);
+}
+
 #[test]
 fn a_node_stops_also_without_etcd() {
     let mut world = three();
