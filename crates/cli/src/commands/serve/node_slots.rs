@@ -23,8 +23,8 @@ const FILE: &str = "node-slots";
 const FIRST_LINE: &str = "nuthatch node slots 1";
 
 /// Returns the slots that the last process with the folder of `data-dir` has kept, if this one is a
-/// node with items that outlive it. Otherwise removes the items of a node, some of which other nodes
-/// may have served since, and then the file: clients may change items whose slots it names.
+/// node with items that outlive it. Otherwise removes the items of a node, some of which other
+/// nodes may have served since, and then the file: clients may change items whose slots it names.
 pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, Failure> {
     let settings = &loaded.settings;
     let Some(folder) = &settings.data_dir else { return Ok(None) };
@@ -38,8 +38,8 @@ pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, F
             let discarded = WarmRestart::discard(&folder.join(ITEMS), settings.memory);
             let items = discarded.map_err(|error| failure(&io::Error::other(error)))?;
             if items > 0 {
-                let text = "the items of a node in data-dir were removed, since other nodes may have \
-                            changed them";
+                let text = "the items of a node in data-dir were removed, since other nodes may \
+                            have changed them";
                 warn!(target: "nuthatch::cluster", items, "{text}");
             }
             fs::remove_file(&path).map_err(|error| failure(&error))?;
