@@ -87,7 +87,7 @@ impl Simulation {
         if let Some(previous) = &self.processes[number] {
             config.held.data = previous.member.data().unwrap_or_default();
             config.held.slots = previous.member.held().collect();
-            config.previous_lease = previous.member.lease();
+            config.previous_leases = previous.member.lease().into_iter().collect();
         }
         let member = Member::new(config);
         let process = Process { member, wake: self.now, inputs: Vec::new(), watch: None, slots: 0 };

@@ -30,10 +30,10 @@ pub struct MemberConfig {
     pub keys: Keys,
     /// What the node announces.
     pub node: Node,
-    /// The lease of the previous run of this node. Set it only if that process has ended, or
-    /// stopped with [`Event::Stopped`](super::Event::Stopped): the node then registers without
-    /// waiting for the end of that lease.
-    pub previous_lease: Option<i64>,
+    /// The last leases of previous runs of this node. Set only those of processes that have ended,
+    /// or stopped with [`Event::Stopped`](super::Event::Stopped): if the node's key is bound to one
+    /// of them, the node registers without waiting for its end.
+    pub previous_leases: Vec<i64>,
     /// Slots whose items of the previous run may be valid.
     pub held: Held,
     /// The time to live of the lease, rounded to seconds. Slots of a node that died have other
@@ -63,7 +63,7 @@ impl MemberConfig {
         Self {
             keys,
             node,
-            previous_lease: None,
+            previous_leases: Vec::new(),
             held: Held::default(),
             ttl: Duration::from_secs(8),
             margin: Duration::from_secs(1),

@@ -170,7 +170,7 @@ impl Member {
         Self {
             phase: Phase::Start(BootTime::default()),
             lease: None,
-            own_leases: config.previous_lease.into_iter().collect(),
+            own_leases: config.previous_leases.clone(),
             view: View::new(config.keys.clone()),
             avoided: Avoided::default(),
             identity: None,
@@ -222,7 +222,7 @@ impl Member {
         self.view.map()
     }
 
-    /// Returns the lease in etcd, for [`MemberConfig::previous_lease`] of the next run.
+    /// Returns the lease in etcd, for [`MemberConfig::previous_leases`] of the next run.
     pub fn lease(&self) -> Option<i64> {
         self.lease.as_ref().map(Lease::id)
     }

@@ -60,7 +60,7 @@ pub enum Command {
     Leave,
     /// Stop serving, and let the slots wait for the next process for this time. That process has
     /// the lease of [`Event::Stopped`] as its
-    /// [`previous_lease`](super::MemberConfig::previous_lease), or the current lease if that event
+    /// [`previous_leases`](super::MemberConfig::previous_leases), or the current lease if that event
     /// does not follow.
     Stop(Duration),
     /// Let this node end its lease: other nodes take its slots without their items. It registers
@@ -142,6 +142,12 @@ pub enum Event {
     MoveCancelled {
         /// The number of the transfer.
         transfer: u64,
+    },
+    /// The node has a lease, to which it is about to bind its key. Store it for the next process:
+    /// [`MemberConfig::previous_leases`](super::MemberConfig::previous_leases).
+    LeaseGranted {
+        /// The lease.
+        lease: i64,
     },
     /// The node has stopped, and this lease is that of its next process.
     Stopped {

@@ -62,6 +62,7 @@ impl Member {
                     let (ttl, margin) = (seconds(ttl_s), self.config.margin);
                     self.lease = Some(Lease::granted(lease, pending.sent, ttl, margin));
                     self.own_leases.push(lease);
+                    self.emit(Event::LeaseGranted { lease });
                     self.phase = Phase::BeforeRead(now);
                 }
                 (Phase::Reading, Reply::Read(keys)) => {

@@ -159,7 +159,7 @@ fn restart(world: &mut World, number: u32, pause: Duration) {
     world.run(pause);
     world.start_with(number, Active, |config| {
         config.held = held;
-        config.previous_lease = lease;
+        config.previous_leases = lease.into_iter().collect();
     });
     world.run(SECOND * 3);
 }
@@ -187,7 +187,7 @@ fn stop_and_start(wait: Duration, pause: Duration) -> Option<usize> {
     world.run(pause);
     world.start_with(1, Active, |config| {
         config.held = held;
-        config.previous_lease = stopped.or(lease);
+        config.previous_leases = stopped.or(lease).into_iter().collect();
     });
     world.run(SECOND);
     world.process(1).gained.get(&Items::Kept).copied()
@@ -211,6 +211,31 @@ fn a_stopped_node_can_be_forgotten_and_gets_no_slots() {
     world.command(2, Command::Forget(NodeId::numbered(1)));
     world.run(SECOND * 5);
     assert_eq!(world.process(0).serving.len(), SLOTS);
+}
+
+/// Its key may be bound to the lease of the last process, or to that of the one before.
+#[test]
+fn a_node_that_ends_at_any_moment_of_its_start_keeps_its_slots() {
+    for step in 0..40 {
+        let mut world = three();
+        world.command(1, Command::Stop(SECOND * 60));
+        world.run(SECOND);
+        let held = world.process(1).held();
+        let mut leases: Vec<i64> = world.process(1).stopped.into_iter().collect();
+        let mut start = |world: &mut World, pause| {
+            let (held, previous) = (held.clone(), leases.clone());
+            world.start_with(1, Active, |config| {
+                config.held = held;
+                config.previous_leases = previous;
+            });
+            world.run(pause);
+            leases.extend(world.process(1).granted.drain(..));
+        };
+        start(&mut world, Duration::from_millis(step * 5));
+        start(&mut world, SECOND * 2);
+        assert_eq!(world.process(1).gained.get(&Items::Kept), Some(&5461), "after step {step}");
+        assert_eq!(history::check(&world.etcd.history), SLOTS, "no owner has changed");
+    }
 }
 
 /// The slots of a node that dies do not go to one that has stopped.

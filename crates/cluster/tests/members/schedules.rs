@@ -47,11 +47,12 @@ fn disturb(world: &mut World) {
 /// Ends a process and starts the next one with its items.
 fn restart_warm(world: &mut World, number: u32) {
     let process = world.process(number);
-    let (held, lease) = (process.held(), process.stopped.or(process.member.lease()));
+    let (held, mut leases) = (process.held(), process.granted.clone());
+    leases.extend(process.stopped);
     let items = process.items.clone();
     world.start_with(number, Participation::Active, |config| {
         config.held = held;
-        config.previous_lease = lease;
+        config.previous_leases = leases;
     });
     world.process(number).items = items;
 }

@@ -40,6 +40,8 @@ pub(crate) struct Process {
     incoming: SlotSet,
     pub(crate) map: Arc<SlotMap>,
     pub(crate) drained: u32,
+    /// The leases that it has got, also before it was registered.
+    pub(crate) granted: Vec<i64>,
     /// The lease of the next process, once this one has stopped.
     pub(crate) stopped: Option<i64>,
     pub(crate) gained: BTreeMap<Items, usize>,
@@ -157,6 +159,7 @@ impl World {
             incoming: SlotSet::new(),
             map: Arc::new(SlotMap::empty()),
             drained: 0,
+            granted: Vec::new(),
             stopped: None,
             gained: BTreeMap::new(),
             problems: Vec::new(),
@@ -352,6 +355,7 @@ impl World {
             }
             Event::Drained => process.drained += 1,
             Event::Stopped { lease } => process.stopped = Some(lease),
+            Event::LeaseGranted { lease } => process.granted.push(lease),
             Event::Problem(problem) => process.problems.push(problem),
             Event::ProblemEnded(problem) => process.ended_problems.push(problem),
         }

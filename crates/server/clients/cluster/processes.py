@@ -120,7 +120,7 @@ class Node(Server):
     def start(self, is_node=True):
         """Starts it, or a server with the same folder that is in no cluster."""
         cluster = ["--cluster", f"etcd://{self.endpoint}/test", *self.options]
-        alone = [option for option in self.options if not option.startswith("--cluster")]
+        alone = [one for one in self.options if not str(one).startswith("--cluster")]
         # The server would warn of variables that are not its settings.
         names = [name for name in os.environ if not name.startswith("NUTHATCH_")]
         self.process = subprocess.Popen(

@@ -23,7 +23,7 @@ impl Cluster {
             Event::Lost { slots } => self.lose(&slots),
             Event::Incoming { from, slots } => self.expect_items(from, &slots),
             Event::Drained => self.note_drained(),
-            Event::Stopped { .. } => {}
+            Event::LeaseGranted { .. } | Event::Stopped { .. } => {}
             Event::MoveOut { transfer, slots, target } => self.move_out(transfer, slots, target),
             Event::MoveCancelled { transfer } => self.cancel(transfer, member.serving()),
             Event::MapChanged(map) => self.replace_map(&map),

@@ -208,7 +208,7 @@ impl ClusterNode {
         };
         let reloader = EtcdReloader::new(Arc::clone(&etcd), runtime.handle().clone());
         let mut config = MemberConfig::new(keys, node);
-        config.previous_lease = files.lease();
+        config.previous_leases = files.leases();
         config.held = held;
         config.serves_without_etcd = settings.etcd_away == "serve";
         let (membership, member) = Membership::new(Arc::clone(&etcd), config, clock, permit);
@@ -219,7 +219,7 @@ impl ClusterNode {
         });
         let operator = member.clone();
         cluster.connect_member(move |command| operator.command(command));
-        let mut server = Server { cluster: Arc::clone(&cluster), files, lease: None };
+        let mut server = Server { cluster: Arc::clone(&cluster), files };
         let thread = thread::Builder::new().name("nuthatch-cluster".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
@@ -287,18 +287,14 @@ async fn log_permit(cluster: &Cluster, etcd: &Etcd) {
 struct Server {
     cluster: Arc<Cluster>,
     files: NodeFiles,
-    /// The lease that the files have.
-    lease: Option<i64>,
 }
 
 impl SlotServer for Server {
     fn handle(&mut self, member: &Member, event: Event) {
-        if member.lease() != self.lease {
-            self.lease = member.lease();
-            self.files.keep_lease(self.lease);
-        }
-        if let Event::Stopped { lease } = event {
-            self.files.keep_stopped_lease(lease);
+        match event {
+            Event::LeaseGranted { lease } => self.files.keep_lease(lease),
+            Event::Stopped { lease } => self.files.keep_stopped_lease(lease),
+            _ => {}
         }
         self.cluster.handle(member, event);
     }

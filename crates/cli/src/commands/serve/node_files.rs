@@ -1,4 +1,4 @@
-//! What a node of a cluster keeps in `data-dir`: its identifier, and its last lease in etcd.
+//! What a node of a cluster keeps in `data-dir`: its identifier, and its last leases in etcd.
 
 use crate::files::AtomicFile;
 use nuthatch_cluster::node_id::NodeId;
@@ -10,12 +10,14 @@ use tracing::warn;
 /// The file with the identifier of the node.
 const ID_FILE: &str = "node-id";
 
-/// The file with the lease of the last process with this folder, and the boot of its machine. The
-/// folder is locked, so a process of the same boot has ended, and this one takes its place in the
-/// cluster at once. A process on another machine may still run, unless it has stopped in order:
-/// then the file has [`STOPPED`] in the place of the boot.
+/// The file with the last leases of processes with this folder, the newest first, each with the boot
+/// of its machine. The folder is locked, so a process of the same boot has ended, and this one takes
+/// its place in the cluster at once. A process on another machine may still run, unless it has
+/// stopped in order: then the line has [`STOPPED`] in the place of the boot.
 const LEASE_FILE: &str = "node-lease";
-const STOPPED: &str = "stopped\n";
+const STOPPED: &str = "stopped";
+/// A process that ends before its key is bound to its lease leaves the key to an earlier one.
+const MAX_LEASES: usize = 4;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The files of a node.
@@ -32,34 +34,47 @@ impl NodeFiles {
         Ok(Self { id, folder: folder.map(Path::to_owned) })
     }
 
-    /// Returns the lease of the last process. A file that cannot be read is as none: the node then
-    /// waits until that lease has ended.
-    pub(super) fn lease(&self) -> Option<i64> {
-        let text = read_to_string(self.folder.as_ref()?.join(LEASE_FILE)).ok()?;
-        let (lease, boot) = text.split_once(' ')?;
-        if boot != STOPPED && (boot.is_empty() || boot != read_to_string(BOOT_ID).ok()?) {
-            return None;
-        }
-        lease.parse().ok()
+    /// Returns the last leases of processes that have ended. Without them, the node waits until the
+    /// lease of its key has ended.
+    pub(super) fn leases(&self) -> Vec<i64> {
+        let boot = read_to_string(BOOT_ID).unwrap_or_default();
+        let boot = boot.trim_end();
+        let lease = |line: &str| {
+            let (lease, place) = line.split_once(' ')?;
+            let has_ended = place == STOPPED || !boot.is_empty() && place == boot;
+            lease.parse().ok().filter(|_| has_ended)
+        };
+        self.lines().iter().filter_map(|line| lease(line)).collect()
     }
 
     /// Stores the lease that this process leaves to the next one, on any machine.
     pub(super) fn keep_stopped_lease(&self, lease: i64) {
-        self.store_lease(|path| fs::write(path, format!("{lease} {STOPPED}")));
+        self.add(lease, Ok(STOPPED.to_owned()));
     }
 
-    /// Stores the lease of this process.
-    pub(super) fn keep_lease(&self, lease: Option<i64>) {
-        let Some(lease) = lease else { return };
-        self.store_lease(|path| {
-            read_to_string(BOOT_ID).and_then(|boot| fs::write(path, format!("{lease} {boot}")))
-        });
+    /// Stores a lease of this process. Call it before the key of the node is bound to the lease.
+    pub(super) fn keep_lease(&self, lease: i64) {
+        self.add(lease, read_to_string(BOOT_ID));
     }
 
-    fn store_lease(&self, store: impl FnOnce(&Path) -> io::Result<()>) {
+    fn lines(&self) -> Vec<String> {
+        let path = self.folder.as_ref().map(|folder| folder.join(LEASE_FILE));
+        let text = path.and_then(|path| read_to_string(path).ok()).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Adds a lease. The key of the node may still be bound to an earlier one.
+    fn add(&self, lease: i64, place: io::Result<String>) {
         let Some(folder) = &self.folder else { return };
         let path = folder.join(LEASE_FILE);
-        if let Err(error) = store(&path) {
+        let stored = place.and_then(|place| {
+            let mut lines = vec![format!("{lease} {}", place.trim_end())];
+            lines.extend(self.lines().into_iter().take(MAX_LEASES - 1));
+            let mut file = AtomicFile::create(path.clone())?;
+            file.write_all(format!("{}\n", lines.join("\n")).as_bytes())?;
+            file.publish()
+        });
+        if let Err(error) = stored {
             let path = path.display();
             warn!(
                 target: "nuthatch::cluster",
@@ -108,21 +123,22 @@ mod tests {
     }
 
     #[test]
-    fn a_node_keeps_its_lease() {
+    fn a_node_keeps_its_last_leases() {
         let folder = tempfile::tempdir().expect("a folder");
         let files = NodeFiles::open(Some(folder.path())).expect("a folder");
-        assert_eq!(files.lease(), None);
-        files.keep_lease(Some(1 << 62));
-        assert_eq!(files.lease(), Some(1 << 62));
-        // The process may still run there.
-        let other = "7 6f1c3e2a-0000-4000-8000-000000000000\n";
-        fs::write(folder.path().join(LEASE_FILE), other).expect("a file");
-        assert_eq!(files.lease(), None);
+        assert!(files.leases().is_empty());
+        files.keep_lease(1 << 62);
         files.keep_stopped_lease(5);
-        assert_eq!(files.lease(), Some(5));
-        // A write that was interrupted.
+        files.keep_lease(6);
+        assert_eq!(files.leases(), [6, 5, 1 << 62]);
+        (7..10).for_each(|lease| files.keep_lease(lease));
+        assert_eq!(files.leases(), [9, 8, 7, 6]);
+        // The process may still run there.
+        let other = "7 6f1c3e2a-0000-4000-8000-000000000000\n8 stopped\n";
+        fs::write(folder.path().join(LEASE_FILE), other).expect("a file");
+        assert_eq!(files.leases(), [8]);
         fs::write(folder.path().join(LEASE_FILE), "12").expect("a file");
-        assert_eq!(files.lease(), None);
-        assert_eq!(NodeFiles::open(None).expect("no folder").lease(), None);
+        assert!(files.leases().is_empty());
+        assert!(NodeFiles::open(None).expect("no folder").leases().is_empty());
     }
 }
