@@ -60,8 +60,8 @@ pub enum Command {
     Leave,
     /// Stop serving, and let the slots wait for the next process for this time. That process has
     /// the lease of [`Event::Stopped`] as its
-    /// [`previous_leases`](super::MemberConfig::previous_leases), or the current lease if that event
-    /// does not follow.
+    /// [`previous_leases`](super::MemberConfig::previous_leases), or the current lease if that
+    /// event does not follow.
     Stop(Duration),
     /// Let this node end its lease: other nodes take its slots without their items. It registers
     /// again, and waits without slots.

@@ -229,7 +229,7 @@ fn a_node_that_ends_at_any_moment_of_its_start_keeps_its_slots() {
                 config.previous_leases = previous;
             });
             world.run(pause);
-            leases.extend(world.process(1).granted.drain(..));
+            leases.append(&mut world.process(1).granted);
         };
         start(&mut world, Duration::from_millis(step * 5));
         start(&mut world, SECOND * 2);

@@ -2,7 +2,7 @@
 
 use crate::files::AtomicFile;
 use nuthatch_cluster::node_id::NodeId;
-use std::fs::{self, read_to_string};
+use std::fs::read_to_string;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use tracing::warn;
@@ -10,10 +10,10 @@ use tracing::warn;
 /// The file with the identifier of the node.
 const ID_FILE: &str = "node-id";
 
-/// The file with the last leases of processes with this folder, the newest first, each with the boot
-/// of its machine. The folder is locked, so a process of the same boot has ended, and this one takes
-/// its place in the cluster at once. A process on another machine may still run, unless it has
-/// stopped in order: then the line has [`STOPPED`] in the place of the boot.
+/// The file with the last leases of processes with this folder, the newest first, each with the
+/// boot of its machine. The folder is locked, so a process of the same boot has ended, and this one
+/// takes its place in the cluster at once. A process on another machine may still run, unless it
+/// has stopped in order: then the line has [`STOPPED`] in the place of the boot.
 const LEASE_FILE: &str = "node-lease";
 const STOPPED: &str = "stopped";
 /// A process that ends before its key is bound to its lease leaves the key to an earlier one.
@@ -111,6 +111,7 @@ fn kept_id(folder: &Path) -> Result<NodeId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_node_keeps_its_identifier() {
