@@ -7,6 +7,7 @@ use super::slot_thread::SlotThread;
 use super::transitions::Transitions;
 use nuthatch_cache::Session;
 use nuthatch_cluster::slot::{SlotSet, slot_of};
+use std::cell::Cell;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -128,14 +129,17 @@ impl Cluster {
     /// Removes the items of invalid records of slots from the index, unless something else has to
     /// be done first.
     fn forget_records(&self, session: &mut Session<'_>, slots: &SlotSet) {
-        if let ItemFiles::Disk(disk) = &self.kept.files {
-            let is_idle = || self.transitions().is_idle();
-            let forgotten = disk.forget_invalid(session, &|slot| slots.contains(slot), &is_idle);
-            self.dropped_items.fetch_add(forgotten, Ordering::Relaxed);
-        }
-        let mut transitions = self.transitions();
-        if transitions.is_idle() {
-            transitions.invalid.subtract(slots);
+        let ItemFiles::Disk(disk) = &self.kept.files else { return };
+        let is_cut = Cell::new(false);
+        let is_wanted = || {
+            is_cut.set(!self.transitions().is_idle());
+            !is_cut.get()
+        };
+        let forgotten = disk.forget_invalid(session, &|slot| slots.contains(slot), &is_wanted);
+        self.dropped_items.fetch_add(forgotten, Ordering::Relaxed);
+        // Otherwise it begins anew.
+        if !is_cut.get() {
+            self.transitions().invalid.subtract(slots);
         }
     }
 }
