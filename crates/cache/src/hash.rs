@@ -38,6 +38,9 @@ impl KeyHash {
         Self(xxh3_64_with_seed(key, seed))
     }
 
+    /// The number of partitions of a cache with [partitions](crate::Options::partitions).
+    pub const PARTITIONS: usize = 1 << PARTITION_BITS;
+
     /// Returns this hash with its 14 lowest bits replaced by those of a partition.
     #[inline]
     #[must_use]

@@ -1,7 +1,12 @@
 //! Items as records, and records as items.
 
-use nuthatch_cache::{Expiry, Item, Write};
-use nuthatch_tier::{Kind, Record};
+use nuthatch_cache::{Expiry, Item, KeyHash, OnDisk, Write};
+use nuthatch_tier::{Entry, Kind, Record};
+
+/// Returns the item of an entry of a directory, as the index has it.
+pub(crate) fn on_disk(entry: &Entry) -> OnDisk {
+    OnDisk::new(KeyHash::from_u64(entry.hash), entry.place.pack())
+}
 
 /// Returns the record of an item, or `None` if a record cannot represent it: it has protocol bits.
 pub(crate) fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Option<Record<'i>> {

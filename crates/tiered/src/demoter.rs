@@ -1,11 +1,10 @@
 //! The demoter: writes items to disk before writers have to evict them, and makes room on disk.
 
-use crate::convert::record_of;
-use crate::options::Event;
+use crate::convert::{on_disk, record_of};
 use crate::shared::Shared;
 use crate::stats::Counters;
 use crate::waiting::RoomWaiters;
-use nuthatch_cache::{Demotions, KeyHash, OnDisk, Session};
+use nuthatch_cache::{Demotions, Session};
 use nuthatch_tier::{Directory, Error, Place, Record, Tier};
 use std::thread;
 use std::time::Duration;
@@ -177,14 +176,11 @@ impl Demoter<'_> {
 
     /// Removes the oldest item file. Returns `false` if there is none but the open one.
     fn remove_oldest(&self, session: &mut Session<'_>, tier: &mut Tier) -> Result<bool, Error> {
-        let Shared { reader, records, state, .. } = self.shared;
+        let Shared { records, state, .. } = self.shared;
         let Some(oldest) = tier.files().first().filter(|file| file.is_sealed).copied() else {
             return Ok(false);
         };
-        let (directory, damage) = reader.directory(oldest.number).unzip();
-        for damage in damage.into_iter().flatten() {
-            state.report(Event::Damaged(damage));
-        }
+        let directory = self.shared.directory(oldest.number);
         records.set_leaving(oldest.number);
         // A guard that began before may still point a slot to the file.
         session.wait_for_guards_of_others();
@@ -207,8 +203,7 @@ fn forget_all(session: &mut Session<'_>, directory: &Directory) -> u64 {
     while entries.peek().is_some() {
         let guard = session.guard_without_freeing();
         for entry in entries.by_ref().take(ENTRIES_PER_GUARD) {
-            let on_disk = OnDisk::new(KeyHash::from_u64(entry.hash), entry.place.pack());
-            removed += u64::from(guard.forget(on_disk));
+            removed += u64::from(guard.forget(on_disk(&entry)));
         }
     }
     removed

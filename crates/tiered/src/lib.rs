@@ -16,8 +16,9 @@
 //!
 //! `access`, `own_reads` and `partitions` use `tiered`, which uses all others; `reads` uses
 //! `planned_read`, which uses `promote`; that, `demoter`, `recovery` and `dump` use `shared`, which
-//! uses `records`, `first_records` and `options`; `records` uses `state`; `demoter` and `reads` use
-//! `waiting`. `waiting`, `convert`, `first_records`, `options` and `stats` use none.
+//! uses `records`, `first_records` and `options`; `first_records` uses `options`; `records` uses
+//! `state`; `demoter` and `reads` use `waiting`. `waiting`, `convert`, `options` and `stats` use
+//! none.
 
 mod access;
 mod convert;
@@ -40,7 +41,7 @@ mod tiered;
 mod waiting;
 
 pub use error::OpenError;
-pub use first_records::FirstRecords;
+pub use first_records::{FirstRecords, folder_id};
 pub use nuthatch_tier::{Damage, Disk, SystemDisk, has_item_files};
 pub use options::{Event, KeptPartitions, Options, WhenBehind};
 pub use partitions::{DiskRecord, Selects};

@@ -1,11 +1,12 @@
 //! The items on disk of some partitions of the keys: making them invalid, and reading them.
 
+use crate::convert::on_disk;
 use crate::first_records::FirstRecords;
 use crate::options::Event;
 use crate::promote::LONG_READ;
 use crate::shared::Shared;
 use crate::tiered::TieredCache;
-use nuthatch_cache::{Guard, KeyHash, OnDisk, Session};
+use nuthatch_cache::{Guard, KeyHash, Session};
 use nuthatch_tier::{AlignedBuffer, Directory, Entry, Place, ReadError, Record, RecordId};
 use std::ops::ControlFlow;
 
@@ -76,7 +77,10 @@ impl TieredCache {
     ) -> u64 {
         let mut forgotten = 0;
         for number in self.item_files() {
-            let Some(directory) = self.directory(number).filter(|_| is_wanted()) else { continue };
+            if !is_wanted() {
+                break;
+            }
+            let Some(directory) = self.shared.directory(number) else { continue };
             let is_invalid = |entry: &Entry| {
                 let partition = KeyHash::from_u64(entry.hash).partition();
                 partitions(partition) && !self.shared.is_valid(number, entry)
@@ -111,7 +115,9 @@ impl TieredCache {
         (number, partitions): (u64, Selects<'_>),
         visit: &mut dyn FnMut(&mut Session<'_>, &DiskRecord<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Some(directory) = self.directory(number) else { return ControlFlow::Continue(()) };
+        let Some(directory) = self.shared.directory(number) else {
+            return ControlFlow::Continue(());
+        };
         let places = self.candidates(session, &directory, (number, partitions));
         let mut buffer = AlignedBuffer::new(0);
         for run in places.chunk_by(|place, next| is_near(*place, *next)) {
@@ -129,14 +135,6 @@ impl TieredCache {
         // The place may be that of another record, if the item file was removed meanwhile.
         self.shared.reader.record_id(*place) == Some(*id)
             && guard.find_on_disk(record.key).is_some_and(|found| found.place() == place.pack())
-    }
-
-    fn directory(&self, number: u64) -> Option<Directory> {
-        let (directory, damage) = self.shared.reader.directory(number)?;
-        for damage in damage {
-            self.shared.state.report(Event::Damaged(damage));
-        }
-        Some(directory)
     }
 
     /// Returns the places of records that may be current, in ascending order.
@@ -187,10 +185,6 @@ impl TieredCache {
         }
         ControlFlow::Continue(())
     }
-}
-
-fn on_disk(entry: &Entry) -> OnDisk {
-    OnDisk::new(KeyHash::from_u64(entry.hash), entry.place.pack())
 }
 
 /// Returns whether two records of a file are read together.

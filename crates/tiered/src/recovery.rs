@@ -4,7 +4,7 @@ use crate::options::Event;
 use crate::shared::Shared;
 use crate::stats::Counters;
 use nuthatch_cache::{Clock, Error, Guard, KeyHash, Records, Session, SystemClock};
-use nuthatch_tier::{Directory, Entry, RemovedRecords};
+use nuthatch_tier::{Entry, RemovedRecords};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
@@ -46,7 +46,7 @@ fn recover_all(
         if shared.state.is_stopping() {
             break;
         }
-        let Some(directory) = directory(shared, *number) else { continue };
+        let Some(directory) = shared.directory(*number) else { continue };
         let removed = removed.in_file(*number);
         let now_ms = SystemClock.now_ms();
         let mut lost = 0;
@@ -82,15 +82,6 @@ fn remove_file(shared: &Shared, number: u64) {
     }
 }
 
-/// Reads the directory of an item file and reports damage. Returns `None` if the file was removed.
-fn directory(shared: &Shared, number: u64) -> Option<Directory> {
-    let (directory, damage) = shared.reader.directory(number)?;
-    for damage in damage {
-        shared.state.report(Event::Damaged(damage));
-    }
-    Some(directory)
-}
-
 /// Removes the records that were not complete when the process ended, so that they are not
 /// recovered later, either. Before that, no record may be committed, nor the tier be closed.
 fn remove_incomplete(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
@@ -100,7 +91,7 @@ fn remove_incomplete(shared: &Shared, files: &[u64], removed: &RemovedRecords) {
             // All files before this one are complete, too.
             break;
         }
-        let Some(directory) = directory(shared, *number) else { continue };
+        let Some(directory) = shared.directory(*number) else { continue };
         let incomplete = directory.iter().filter(|entry| !removed.is_committed(entry.place.unit));
         let ids: Vec<_> =
             incomplete.filter_map(|entry| shared.records.id(entry.place.pack())).collect();

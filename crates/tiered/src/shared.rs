@@ -1,11 +1,11 @@
 //! What the threads of a tier share.
 
-use crate::first_records::FirstRecords;
-use crate::options::{CanDecompress, KeptPartitions, Options};
+use crate::first_records::{FirstRecords, folder_id};
+use crate::options::{CanDecompress, Event, Options};
 use crate::records::ItemRecords;
 use crate::state::State;
 use nuthatch_cache::{Cache, KeyHash};
-use nuthatch_tier::{Entry, Reader, RecordId, Tier};
+use nuthatch_tier::{Directory, Entry, Reader, RecordId, Tier};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The cache, its item files, and their state.
@@ -34,9 +34,10 @@ impl Shared {
         options: &Options,
     ) -> Self {
         let reader = tier.reader();
-        let folder_id = KeyHash::of(b"", tier.hash_seed()).to_u64();
+        let folder_id = folder_id(tier.hash_seed());
         let kept = options.partitions.as_ref().map(|(_, kept)| kept);
-        let first_records = kept.map(|kept| first_records(kept, folder_id, tier.next_id()));
+        let next = tier.next_id().pack();
+        let first_records = kept.map(|kept| FirstRecords::of(kept, folder_id, next));
         Self {
             cache,
             tier: Mutex::new(Some(tier)),
@@ -50,10 +51,20 @@ impl Shared {
         }
     }
 
+    /// Reads the directory of an item file and reports damage. Returns `None` if the file was
+    /// removed.
+    pub(crate) fn directory(&self, number: u64) -> Option<Directory> {
+        let (directory, damage) = self.reader.directory(number)?;
+        for damage in damage {
+            self.state.report(Event::Damaged(damage));
+        }
+        Some(directory)
+    }
+
     /// Returns whether items of this key are not written to disk now.
     pub(crate) fn is_suspended(&self, hash: KeyHash) -> bool {
         let first_records = self.first_records.as_ref();
-        first_records.is_some_and(|first| first.get(hash.partition()) == FirstRecords::SUSPENDED)
+        first_records.is_some_and(|first| first.is_suspended(hash.partition()))
     }
 
     /// Returns whether a record of an item file is valid, as far as that depends on its partition.
@@ -72,15 +83,4 @@ impl Shared {
     pub(crate) fn tier(&self) -> MutexGuard<'_, Option<Tier>> {
         self.tier.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns which records are valid if an earlier process has kept this. Those of other partitions
-/// are not.
-fn first_records(kept: &KeptPartitions, folder_id: u64, next: RecordId) -> FirstRecords {
-    let next = next.pack();
-    let first_records = FirstRecords::new(|_| next);
-    for (partition, first) in kept.first_records.iter().filter(|_| kept.folder_id == folder_id) {
-        first_records.set(*partition, next.min(*first));
-    }
-    first_records
 }

@@ -33,6 +33,13 @@ impl SlotMap {
         planned.into_iter().map(|at| at.map(|at| active[usize::from(at)].0)).collect()
     }
 
+    /// Returns the plan for the map in which these nodes take no slots.
+    #[must_use]
+    pub fn planned_without(&self, ids: &[NodeId]) -> Vec<Option<NodeId>> {
+        let without = |map: Self, id: &NodeId| map.with_participation(*id, Participation::Waiting);
+        ids.iter().fold(self.clone(), without).planned()
+    }
+
     /// Returns the map in which a node has another participation; the same map without the node.
     #[must_use]
     pub fn with_participation(&self, id: NodeId, participation: Participation) -> Self {

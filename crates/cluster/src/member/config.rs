@@ -77,6 +77,11 @@ impl MemberConfig {
 
     /// Returns the time to live in whole seconds.
     pub(super) fn ttl_s(&self) -> i64 {
-        i64::try_from(self.ttl.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
+        whole_seconds(self.ttl)
     }
+}
+
+/// Returns a time in seconds, rounded up.
+pub(super) fn whole_seconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)
 }

@@ -4,7 +4,7 @@ use super::change::Change;
 use super::machine::{Member, Phase, Purpose, Stage, Transfer};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
-use crate::map::{GROUP_SLOTS, Registered, SlotMap, SlotState};
+use crate::map::{GROUP_SLOTS, Registered, SlotState};
 use crate::node::{Node, Participation};
 use crate::node_id::NodeId;
 use crate::request::{Compare, Failure, Reply, Request, Response, Txn, Write};
@@ -146,9 +146,7 @@ impl Member {
         if stopped.is_empty() {
             return planned;
         }
-        let without =
-            |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);
-        let others = stopped.iter().fold(map.clone(), without).planned();
+        let others = map.planned_without(&stopped);
         let is_stopped = |owner: &NodeId| stopped.contains(owner);
         let of_both = |(owner, other): (Option<NodeId>, _)| {
             if owner.as_ref().is_some_and(is_stopped) { other } else { owner }
@@ -168,9 +166,7 @@ impl Member {
         let map = self.view.map();
         let avoided: Vec<NodeId> = self.avoided.at(self.last).chain(self.stopped()).collect();
         if self.node.participation == Participation::Draining {
-            let without =
-                |map: SlotMap, id: &NodeId| map.with_participation(*id, Participation::Waiting);
-            return avoided.iter().fold(map.clone(), without).planned();
+            return map.planned_without(&avoided);
         }
         let mut targets = map.planned();
         for target in &mut targets {

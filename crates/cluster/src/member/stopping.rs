@@ -3,6 +3,7 @@
 //! The key of the node is bound to a lease of the requested time, in the place of the short one
 //! that its process has renewed. The next process replaces that lease.
 
+use super::config::whole_seconds;
 use super::machine::{Member, Phase};
 use super::messages::Event;
 use crate::boot_clock::BootTime;
@@ -19,8 +20,8 @@ impl Member {
         self.phase = Phase::Left;
         if let Some(before) = lease {
             self.phase = Phase::Stopping { before, next: None };
-            let ttl_s = i64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
-            self.calls.session = Some(self.call(now, Request::Grant { ttl_s }));
+            let grant = Request::Grant { ttl_s: whole_seconds(wait) };
+            self.calls.session = Some(self.call(now, grant));
         }
     }
 

@@ -18,7 +18,7 @@ pub use progress::RestoreProgress;
 use crate::log;
 use nuthatch_cache::{Clock, KeyHash, Options as CacheOptions, SystemClock};
 use nuthatch_tier::{Error, FolderState, Options, Reader, RecordId, RemovedRecords, Tier};
-use nuthatch_tiered::{FirstRecords, KeptPartitions};
+use nuthatch_tiered::{FirstRecords, KeptPartitions, folder_id};
 use progress::Counters;
 use std::fmt;
 use std::path::Path;
@@ -102,16 +102,14 @@ impl WarmRestart {
     /// [`Options::partitions`](nuthatch_tiered::Options::partitions) does.
     #[must_use]
     pub fn partitions(mut self, partition_of: PartitionOf, kept: &KeptPartitions) -> Self {
-        let first_records = FirstRecords::new(|_| FirstRecords::LATER);
-        let kept_here = kept.first_records.iter().filter(|_| kept.folder_id == self.folder_id());
-        kept_here.for_each(|(partition, first)| first_records.set(*partition, *first));
+        let first_records = FirstRecords::of(kept, self.folder_id(), FirstRecords::LATER);
         self.partitions = Some((first_records, partition_of));
         self
     }
 
     /// Returns a number that identifies the folder.
     pub fn folder_id(&self) -> u64 {
-        KeyHash::of(b"", self.hash_seed).to_u64()
+        folder_id(self.hash_seed)
     }
 
     /// Restores no more items of some partitions, and leaves them out of a dump, until
@@ -132,7 +130,7 @@ impl WarmRestart {
     /// Returns whether the items of a key are left out of a dump.
     fn is_suspended(&self, key: &[u8]) -> bool {
         self.partitions.as_ref().is_some_and(|(first_records, partition_of)| {
-            first_records.get(partition_of(key)) == FirstRecords::SUSPENDED
+            first_records.is_suspended(partition_of(key))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::etcd::{self, EtcdReloader};
 use super::node_access::{self, node_access};
 use super::node_files::NodeFiles;
-use super::node_slots::keep_slots;
+use super::node_slots::{keep_slots, keeps_items};
 use crate::outcome::Failure;
 use crate::settings::{ClusterAddress, LoadedSettings, Settings, cluster_address, others_in_group};
 use nuthatch_cache::Cache;
@@ -325,11 +325,6 @@ impl NodeStop {
         let keeps = Arc::new(AtomicBool::new(keeps));
         Self { max_drain_time, keeps, max_wait: Duration::from_millis(settings.cluster_restart_ms) }
     }
-}
-
-/// Returns whether items outlive the process.
-fn keeps_items(settings: &Settings) -> bool {
-    settings.disk > 0 || settings.warm_restart
 }
 
 /// The thread of the membership.

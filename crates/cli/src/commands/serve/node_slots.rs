@@ -5,7 +5,7 @@
 use super::disk::FOLDER as ITEMS;
 use crate::files::AtomicFile;
 use crate::outcome::Failure;
-use crate::settings::LoadedSettings;
+use crate::settings::{LoadedSettings, Settings};
 use nuthatch_cache::KeyHash;
 use nuthatch_cluster::member::Data;
 use nuthatch_cluster::slot::SlotSet;
@@ -33,7 +33,7 @@ pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, F
         let source = loaded.source("data-dir").named();
         Failure::Error(format!("{source}: {}: {error}", path.display()))
     };
-    if settings.cluster == "off" || !(settings.disk > 0 || settings.warm_restart) {
+    if settings.cluster == "off" || !keeps_items(settings) {
         if path.try_exists().map_err(|error| failure(&error))? {
             let discarded = WarmRestart::discard(&folder.join(ITEMS), settings.memory);
             let items = discarded.map_err(|error| failure(&io::Error::other(error)))?;
@@ -61,6 +61,11 @@ pub(super) fn kept_slots(loaded: &LoadedSettings) -> Result<Option<KeptSlots>, F
         );
     }
     Ok(Some(slots.unwrap_or_default()))
+}
+
+/// Returns whether items outlive the process.
+pub(super) fn keeps_items(settings: &Settings) -> bool {
+    settings.disk > 0 || settings.warm_restart
 }
 
 /// Stores the slots for the next process. Without them, it drops its items.
