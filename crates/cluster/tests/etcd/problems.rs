@@ -77,7 +77,8 @@ async fn read_until(etcd: &Etcd, mut is_met: impl FnMut(bool) -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, reading).await.expect("the condition");
+    let result = tokio::time::timeout(PATIENCE, reading).await;
+    assert!(result.is_ok(), "the condition does not hold; problems: {:?}", etcd.problems());
 }
 
 /// Reads twice, and returns the problems of it.
@@ -171,6 +172,10 @@ async fn a_full_database_is_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_majority_is_reported() {
     let mut servers = Servers::start(3, &[]);
+    // A member accepts connections, but does not respond, before it has known a leader.
+    for at in 0..3 {
+        connect(&EtcdOptions::new(&[servers.endpoint(at)]).expect("an endpoint")).await;
+    }
     let etcd = connect(&servers.options()).await;
     servers.kill(0);
     servers.kill(1);
