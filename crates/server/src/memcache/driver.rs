@@ -186,9 +186,10 @@ fn refuse<T: Decoders>(
         Some(commands::refuse(cluster, context.server, is_permitted, request)?)
     };
     let wait = match refusal {
-        None | Some(Refusal::Moved(..)) => ClusterWait::Owner,
+        None | Some(Refusal::Moved(..) | Refusal::NotServed) => ClusterWait::Owner,
         Some(Refusal::Waits) => ClusterWait::Slot,
         Some(refusal) => {
+            client.metrics.error(&refusal.text(), None, false);
             if !commands::noreply(request) {
                 reply::server_error(&mut context.connection.out, &refusal.text());
             }

@@ -168,6 +168,33 @@ fn a_request_for_an_owner_that_is_gone_fails_after_a_limited_time() {
     assert_eq!(client.ask("PING"), "+PONG");
 }
 
+/// Clients that know nothing of clusters do not repeat a request that failed.
+#[test]
+fn a_request_waits_until_a_slot_without_an_owner_has_one() {
+    let mut nodes = forwarding(2);
+    let keys = [nodes.key_of(1, 0), nodes.key_of(1, 1)];
+    nodes.all[1].is_connected = false;
+    let no_owner = |nodes: &Nodes| nodes.ask(0, "CLUSTER NODES").contains("master,fail");
+    for _ in 0..100 {
+        if no_owner(&nodes) {
+            break;
+        }
+        nodes.pass(Duration::from_millis(100));
+    }
+    assert!(no_owner(&nodes));
+    let (mut client, mut memcached) = (nodes.client(0), nodes.memcached(0));
+    client.0.write_all(format!("SET {} 1\r\n", keys[0]).as_bytes()).expect("sent");
+    let set = format!("set {} 0 0 1\r\n2\r\n", keys[1]);
+    memcached.0.write_all(set.as_bytes()).expect("sent");
+    while field(&nodes, 0, "cluster_forwarded_requests") < 2 {
+        thread::yield_now();
+    }
+    nodes.settle();
+    assert_eq!((client.line(), memcached.line()), ("+OK".to_owned(), "STORED".to_owned()));
+    assert_eq!(nodes.ask(0, &format!("EXISTS {} {}", keys[0], keys[1])), ":2");
+    assert_eq!(field(&nodes, 0, "cluster_forwards_failed"), 0);
+}
+
 #[test]
 fn memcached_requests_are_forwarded() {
     let nodes = Nodes::start(2);
@@ -265,6 +292,9 @@ fn a_node_without_a_lease_flushes_no_nodes() {
     assert_eq!(nodes.ask(1, "FLUSHALL"), "-CLUSTERDOWN The cluster is down");
     let error = "SERVER_ERROR CLUSTERDOWN The cluster is down\r\n";
     exchange(&mut nodes.memcached(1), "flush_all\r\n", error);
+    exchange(&mut nodes.memcached(1), "get a\r\n", error);
+    let info = nodes.ask(1, "INFO cluster");
+    assert!(info.ends_with("cluster_refused_clusterdown:3"), "{info}");
     assert_eq!(nodes.ask(1, "DBSIZE"), ":1");
     // It has lost its slots to the other one, which need not reach it.
     assert_eq!(nodes.ask(0, "FLUSHALL"), "+OK");

@@ -141,7 +141,7 @@ impl ChangeArgs {
         }
         let begin = Instant::now();
         let following = Following::begin(&connector, self.json)?;
-        let left = |state: &ClusterState| left(state, node.id, change.participation);
+        let left = |state: &ClusterState| left(state, node.id, change.participation, total);
         following.until_done(&mut connection, total, left)?;
         let time = duration(begin.elapsed());
         let text = format!("{name}: {command} done, {} moved in {time}\n", slots_text(total));
@@ -172,12 +172,13 @@ impl ChangeArgs {
     }
 }
 
-/// Returns the slots that are left to move, at least 1 until the node has announced the change.
-fn left(state: &ClusterState, id: NodeId, participation: Participation) -> usize {
+/// Returns the slots that are left to move: all of `total`, and at least 1, until the node has
+/// announced the change.
+fn left(state: &ClusterState, id: NodeId, participation: Participation, total: usize) -> usize {
     let moves = Moves::of(&state.map);
     let is_announced =
         state.map.node(id).is_some_and(|found| found.node.participation == participation);
-    if is_announced { moves.total() + moves.unplanned } else { moves.total().max(1) }
+    if is_announced { moves.total() + moves.unplanned } else { total.max(1) }
 }
 
 /// Sends a subcommand of `CLUSTER` to a node.
@@ -199,4 +200,21 @@ fn request(
         let advice = "name an address at which this machine reaches the node with --server";
         Failure::Error(format!("{}: nothing was changed: {problem}; {advice}", described(node)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::tests::state;
+    use super::*;
+
+    /// The progress began with all slots but one, and then went back to none.
+    #[test]
+    fn all_slots_are_left_until_the_node_has_announced_the_change() {
+        let mut state = state();
+        let (id, change) = (NodeId::numbered(1), Participation::Draining);
+        assert_eq!(left(&state, id, change, 16_320), 16_320);
+        assert_eq!(left(&state, id, Participation::Active, 0), 8_192);
+        state.map = state.map.with_participation(id, change);
+        assert_eq!(left(&state, id, change, 16_320), 16_384);
+    }
 }

@@ -69,7 +69,8 @@ impl ClusterState {
             return Err(Failure::Error(format!("{} {problem}", described(node))));
         }
         if self.map.nodes().is_empty() {
-            let problem = "the node at --server knows no nodes: it cannot reach etcd";
+            let problem = "the node at --server knows no nodes: it has just started, or cannot \
+                           reach etcd; try again, and read its log";
             return Err(Failure::Error(problem.to_owned()));
         }
         let all = || self.map.nodes().values().map(|found| &found.node).collect();

@@ -108,7 +108,8 @@ fn forward_or_refuse(
         }
         refusal => refusal,
     };
-    if forwards && matches!(refusal, Refusal::Moved(..)) && command.name != "watch" {
+    let is_elsewhere = matches!(refusal, Refusal::Moved(..) | Refusal::NotServed);
+    if forwards && is_elsewhere && command.name != "watch" {
         client.cluster_wait.set(ClusterWait::Owner);
         return Some(Failure::Full);
     }
