@@ -12,7 +12,8 @@ const WORD: usize = 8;
 
 /// Computes the checksum of `bytes`.
 pub(super) fn crc16(bytes: &[u8]) -> u16 {
-    words(bytes).fold(0, tables::add)
+    let (first, rest) = words(bytes);
+    rest.iter().fold(tables::add(0, first), |crc, bytes| tables::add(crc, word(bytes)))
 }
 
 /// Computes the checksum of `bytes` that do not contain `excluded`, which is not zero. Returns
@@ -31,37 +32,45 @@ pub(super) fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
 /// `excluded`.
 #[inline(always)]
 fn fold_without<C>(bytes: &[u8], excluded: u8, start: C, add: impl Fn(C, u64) -> C) -> Option<C> {
-    let (mut checksum, mut is_found) = (start, false);
-    for word in words(bytes) {
-        is_found |= has_byte(word, excluded);
+    let (first, rest) = words(bytes);
+    let (mut checksum, mut found) = (add(start, first), matches(first, excluded));
+    for bytes in rest {
+        let word = word(bytes);
+        found |= matches(word, excluded);
         checksum = add(checksum, word);
     }
-    (!is_found).then_some(checksum)
+    (found == 0).then_some(checksum)
 }
 
-/// Returns the bytes as words. The first has zeros before the first byte, if necessary: these do
-/// not change a checksum that begins with zero.
+/// Returns the bytes as words: the first, and the others. The first has zeros before the first
+/// byte, if necessary: these do not change a checksum that begins with zero.
 #[inline(always)]
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    let (first, words) = bytes.as_rchunks::<WORD>();
-    let first = match bytes.first_chunk::<WORD>() {
-        _ if first.is_empty() => None,
-        // Faster than a loop over the bytes: the word ends within the next one.
-        Some(chunk) => Some(u64::from_le_bytes(*chunk).swap_bytes() >> (64 - 8 * first.len())),
-        None => Some(first.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
-    };
-    first.into_iter().chain(words.iter().map(|word| u64::from_le_bytes(*word).swap_bytes()))
+fn words(bytes: &[u8]) -> (u64, &[[u8; WORD]]) {
+    match bytes.first_chunk::<WORD>() {
+        Some(chunk) => {
+            let len = (bytes.len() - 1) % WORD + 1;
+            // Faster than a loop over the bytes: the chunk ends within the next word.
+            (word(chunk) >> (64 - 8 * len), bytes[len..].as_chunks().0)
+        }
+        None => (bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), &[]),
+    }
 }
 
-/// Returns whether a word has a byte, which is not zero.
+/// Returns bytes as a word, with the first one as the highest.
 #[inline(always)]
-fn has_byte(word: u64, byte: u8) -> bool {
+fn word(bytes: &[u8; WORD]) -> u64 {
+    u64::from_le_bytes(*bytes).swap_bytes()
+}
+
+/// Returns a number that is not zero if a word has a byte, which is not zero.
+#[inline(always)]
+fn matches(word: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     // A byte is found if subtracting one from its difference borrows: see Warren, "Hacker's
     // Delight", section 6-1. Bytes above the lowest one may be found wrongly, which does not
     // matter here.
     let difference = word ^ ONES * u64::from(byte);
-    difference.wrapping_sub(ONES) & !difference & ONES << 7 != 0
+    difference.wrapping_sub(ONES) & !difference & ONES << 7
 }
 
 #[cfg(test)]
