@@ -4,6 +4,7 @@ use nuthatch_snapshot::{Snapshot, Value, WriterOptions, layout};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 type AnyResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
@@ -84,6 +85,23 @@ fn shards_without_rows_are_written_when_a_set_is_joined() -> AnyResult {
         options.join_shards(apart.path().join("set.nut"), &paths, &[])?;
         assert_eq!(names(apart.path())?, names(together.path())?);
     }
+    Ok(())
+}
+
+/// Shards that a job had built two days ago were removed before its repetition had joined them.
+#[test]
+fn shards_that_are_built_again_are_not_old() -> AnyResult {
+    let directory = tempfile::tempdir()?;
+    let options = WriterOptions::new().shards(8).seed(5);
+    let paths = build_separately(&options, directory.path())?;
+    let made = |path: &PathBuf| fs::metadata(path)?.modified();
+    for path in &paths {
+        let old = made(path)? - Duration::from_hours(48);
+        fs::File::open(path)?.set_modified(old)?;
+    }
+    assert_eq!(build_separately(&options, directory.path())?, paths);
+    build(&WriterOptions::new().shards(2), &directory.path().join("other.nut"), 9)?;
+    options.join_shards(directory.path().join("set.nut"), &paths, &[])?;
     Ok(())
 }
 

@@ -154,6 +154,14 @@ impl NewFile {
         self.rename(header, len)
     }
 
+    /// Gives the file at the path the time of this one, as if it was published again: old shards
+    /// are removed. Returns whether that was possible.
+    pub(crate) fn renew_published(&self) -> bool {
+        let renewed = (self.file.metadata().and_then(|written| written.modified()))
+            .and_then(|written| File::open(&self.path)?.set_modified(written));
+        renewed.is_ok()
+    }
+
     /// Returns whether the same bytes are already at the path: this header, then the contents of
     /// this file. All of them are compared, so that a damaged file is published again.
     pub(crate) fn is_published(&self, header: &[u8], len: u64) -> bool {

@@ -83,8 +83,9 @@ pub(super) fn write_shard(
     let bytes = header.to_bytes();
     let entry = ShardEntry::of(&header, &bytes);
     shard_file.set_name(&entry.file_name(shard.number));
-    let (path, is_new) =
-        (shard_file.path().to_owned(), !shard_file.is_published(&bytes, header.file_len));
+    let path = shard_file.path().to_owned();
+    let is_new =
+        !(shard_file.is_published(&bytes, header.file_len) && shard_file.renew_published());
     if is_new {
         shard_file.publish_without_folder(&bytes, header.file_len)?;
     }
