@@ -10,7 +10,7 @@ use crate::memory::removed::RemovedBits;
 use crate::session::state::{Expect, Guard};
 
 /// Approximate bytes of the header and key of an item.
-const HEADER_AND_KEY_LEN: usize = 32;
+pub(super) const HEADER_AND_KEY_LEN: usize = 32;
 
 impl Guard<'_> {
     /// Prefetches the index line of a key. For a batch of keys, call this for all keys, then

@@ -1,16 +1,22 @@
 //! Iterating over all items, and picking random ones. Both lock one table of the index at a time,
 //! for the duration of one line, so writers hardly wait.
 
+use crate::cache::Cache;
 use crate::index::slot::Slot;
 use crate::index::table::MAX_PAGES;
 use crate::index::tables::Tables;
 use crate::item::Item;
 use crate::memory::arena::INDEX_PAGE_LINES;
+use crate::session::read::HEADER_AND_KEY_LEN;
 use crate::session::state::Guard;
 
 /// Maximum number of index lines examined for each item requested. Bounds the time of a call when
 /// the index is mostly empty.
 const MAX_LINES_PER_ITEM: usize = 16;
+
+/// Maximum number of items, except for those of one index line, that are prefetched before the first
+/// is read: their memory is read at the same time.
+const MAX_PREFETCHED: usize = 32;
 
 /// Maximum number of lines of a table.
 const MAX_LINES_PER_TABLE: u64 = (MAX_PAGES * INDEX_PAGE_LINES) as u64;
@@ -55,13 +61,26 @@ impl Guard<'_> {
         is_included: impl Fn(Slot) -> bool,
         mut each: impl FnMut(&Item<'_>),
     ) -> u64 {
-        let cache = self.cache();
-        let mut slots = Vec::new();
+        let Cache { tables, arena, .. } = self.cache();
+        let max_lines = MAX_LINES_PER_ITEM.saturating_mul(at_least.max(1));
         let (mut cursor, mut found, mut lines) = (cursor, 0, 0);
+        let mut slots = Vec::new();
         loop {
             slots.clear();
-            cursor = cache.tables.scan(&cache.arena, cursor, &mut slots);
-            for (slot, hash) in slots.iter().filter(|(slot, _)| is_included(*slot)) {
+            let wanted = MAX_PREFETCHED.min(at_least - found);
+            loop {
+                cursor = tables.scan(arena, cursor, &mut slots);
+                // Counts empty lines, too: a cache with few items has many.
+                lines += 1;
+                if cursor == 0 || slots.len() >= wanted || lines >= max_lines {
+                    break;
+                }
+            }
+            slots.retain(|(slot, _)| is_included(*slot));
+            for (slot, _) in slots.iter().filter(|(slot, _)| !slot.is_on_disk()) {
+                arena.prefetch_item(slot.address(), HEADER_AND_KEY_LEN);
+            }
+            for (slot, hash) in &slots {
                 if slot.is_on_disk() {
                     found += 1;
                     self.note_on_disk(*hash, *slot);
@@ -73,12 +92,7 @@ impl Guard<'_> {
                     each(&item);
                 }
             }
-            // Counts empty lines, too: a cache with few items has many.
-            lines += 1;
-            if cursor == 0
-                || found >= at_least
-                || lines >= MAX_LINES_PER_ITEM.saturating_mul(at_least.max(1))
-            {
+            if cursor == 0 || found >= at_least || lines >= max_lines {
                 return cursor;
             }
         }

@@ -173,15 +173,14 @@ async fn publish_within(
     options.retention.apply(&mut manifest, options.now);
     let removed = removed(old, &manifest);
     let has_signature = read.as_ref().is_some_and(|read| signer.has_signed(&read.envelope));
-    let mut cleanup = Ok(());
     if !is_unchanged || !removed.is_empty() || !has_signature {
         let mode = source.mode();
         destination
             .replace_manifest(&manifest, signer.key, read.as_ref(), Some(mode))
             .instrument(span!("replace manifest", "client"))
             .await?;
-        cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
     }
+    let cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
     Ok(Published {
         generation: manifest.current,
         is_unchanged,
