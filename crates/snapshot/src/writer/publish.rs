@@ -154,8 +154,8 @@ impl NewFile {
         self.rename(header, len)
     }
 
-    /// Gives the file at the path the time of this one, as if it was published again: old shards
-    /// are removed. Returns whether that was possible.
+    /// Sets the time of the file at the path to that of this one, as if it was published again: old
+    /// shards are removed. Returns whether that was possible.
     pub(crate) fn renew_published(&self) -> bool {
         let renewed = (self.file.metadata().and_then(|written| written.modified()))
             .and_then(|written| File::open(&self.path)?.set_modified(written));
