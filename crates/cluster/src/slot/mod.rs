@@ -25,7 +25,13 @@ pub const SLOTS: usize = 16_384;
 #[inline]
 #[must_use]
 pub fn slot_of(key: &[u8]) -> u16 {
-    crc16_without(key, b'{').unwrap_or_else(|| crc16(hash_tag(key))) % SLOTS as u16
+    crc16_without(key, b'{').unwrap_or_else(|| crc16_of_tag(key)) % SLOTS as u16
+}
+
+/// Returns the checksum of a key that may have a hash tag. Not inlined: few keys have one.
+#[cold]
+fn crc16_of_tag(key: &[u8]) -> u16 {
+    crc16(hash_tag(key))
 }
 
 /// Returns the part of a key that is hashed: the bytes between the first `{` and the first `}`

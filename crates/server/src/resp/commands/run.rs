@@ -63,18 +63,16 @@ pub(crate) fn refused(call: &Call<'_>, command: &Command) -> Option<Failure> {
     if let Some(failure) = refused_by_snapshots(call, command) {
         return Some(failure);
     }
-    match &call.server.cluster {
-        Some(cluster) if command.keys != Keys::NONE => refused_by_cluster(call, command, cluster),
-        _ => None,
+    let cluster = call.server.cluster.as_ref()?;
+    if call.admission == Admission::Checked || command.keys == Keys::NONE {
+        return None;
     }
+    refused_by_cluster(call, command, cluster)
 }
 
 /// Returns the error for a command with keys that another node of the cluster serves. Keys of
 /// snapshots are served by all nodes.
 fn refused_by_cluster(call: &Call<'_>, command: &Command, cluster: &Cluster) -> Option<Failure> {
-    if call.admission == Admission::Checked {
-        return None;
-    }
     let keys = of_cluster(call, call.args.keys(command.keys));
     let is_permitted = call.admission != Admission::NotPermitted;
     let refusal = cluster.refuse(is_permitted, command.flags.writes, keys)?;
