@@ -59,6 +59,7 @@ settings! {
             value_name: "ADDR",
             default: "127.0.0.1:11211",
             help: "Address for memcached clients (text and meta protocols); as --resp",
+            more: "With --cluster, it is off by default.",
         }
 
         pmc: Vec<ListenAddress> = Addresses {
@@ -337,9 +338,9 @@ settings! {
         node_user: String = Text(|_| Ok(())) {
             value_name: "NAME",
             help: "The user as which a node logs in to the other nodes of a cluster",
-            more: "With --users. It needs the command cluster|transfer, and all commands and keys \
-                   if nodes forward requests. Otherwise the nodes log in with their own \
-                   password, which is the same for all.",
+            more: "With --users. It needs the command cluster|transfer; with --cluster-forward or \
+                   --memcache, all commands and keys. Without --users, the nodes log in with \
+                   their own password, which is the same for all.",
             reloads: true,
         }
 

@@ -30,7 +30,7 @@ it begins. It connects to NODE, at the address that it announces, with the same 
 Exit status:
   0  the slots have moved, or the request was accepted (--no-wait)
   2  invalid command line
-  3  any other error, for example: no node responds, or an interrupt; slots that move go on moving";
+  3  any other error, for example: no node responds, or an interrupt; the slots continue to move";
 
 const DRAIN_NOTES: &str = "\
 Examples:
@@ -48,8 +48,8 @@ begins. It connects to NODE, at the address that it announces, with the same log
 Exit status:
   0  the slots have moved, or the request was accepted (--no-wait)
   2  invalid command line
-  3  any other error, for example: no other node is active, or an interrupt; slots that move go on
-     moving";
+  3  any other error, for example: no other node is active, or an interrupt; the slots
+     continue to move";
 
 /// Let a node take its part of the slots
 #[derive(Debug, Args)]

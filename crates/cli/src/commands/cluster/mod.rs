@@ -29,8 +29,9 @@ const ABOUT: [&str; 2] = [
     "
 
 The nodes of a cluster balance themselves: each active node has slots in proportion to its \
---memory, and moves slots when nodes join, drain or die. The commands connect to one node, which \
-knows all others.",
+--memory, and moves slots when nodes join or drain. The others take the slots of a node that died, \
+without its items. The commands connect to --server, which knows all nodes; join, drain and status \
+also connect to others, at the addresses that they announce.",
 ];
 
 const NOTES: &str = "\

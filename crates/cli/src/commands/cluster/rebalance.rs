@@ -28,7 +28,7 @@ waits until no slot is left.
 Exit status:
   0  the slots are balanced, or --no-wait
   2  invalid command line
-  3  any other error, for example: no node responds, or an interrupt; the slots go on moving";
+  3  any other error, for example: no node responds, or an interrupt; the slots continue to move";
 
 /// Show the moves that are left until the slots are balanced, and wait for them
 #[derive(Debug, Args)]

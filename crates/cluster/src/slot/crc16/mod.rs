@@ -1,13 +1,13 @@
 //! CRC-16/XMODEM: polynomial 0x1021, initial value 0, not reflected.
 //!
 //! Requests of clients wait for it, so a word of eight bytes is added at a time: with instructions
-//! for products without carries, or with tables.
+//! for carry-less multiplication, or with tables.
 
 #[cfg(target_arch = "x86_64")]
 mod products;
 mod tables;
 
-/// The bytes of a word.
+/// Number of bytes in a word.
 const WORD: usize = 8;
 
 /// Computes the checksum of `bytes`.
@@ -28,7 +28,8 @@ pub(super) fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
     crc16_without_by_tables(bytes, excluded)
 }
 
-/// Does what [`crc16_without`] does, with tables. Not inlined: it would make the other way longer.
+/// Computes what [`crc16_without`] returns, with tables. Not inlined, so that the callers of the
+/// faster function stay short.
 #[inline(never)]
 fn crc16_without_by_tables(bytes: &[u8], excluded: u8) -> Option<u16> {
     fold_without(bytes, excluded, 0, tables::add)
@@ -68,7 +69,7 @@ fn word(bytes: &[u8; WORD]) -> u64 {
     u64::from_le_bytes(*bytes).swap_bytes()
 }
 
-/// Returns a number that is not zero if a word has a byte, which is not zero.
+/// Returns a number that is not zero if a byte of `word` equals `byte`, which must not be zero.
 #[inline(always)]
 fn matches(word: u64, byte: u8) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;

@@ -48,7 +48,7 @@ pub(super) fn crc16_without(bytes: &[u8], excluded: u8) -> Option<u16> {
     Some(_mm_cvtsi128_si32(crc).cast_unsigned() as u16)
 }
 
-/// Returns whether one of two words has a byte.
+/// Returns whether a byte of two words equals `byte`.
 #[inline]
 #[target_feature(enable = "pclmulqdq")]
 fn has_byte(first: u64, last: u64, byte: u8) -> bool {
@@ -57,7 +57,7 @@ fn has_byte(first: u64, last: u64, byte: u8) -> bool {
 }
 
 /// Adds the bytes of a word to a checksum, the highest first: returns the remainder of the word,
-/// multiplied by x^16. Checksums are in the lowest 16 bits, with others above.
+/// multiplied by x^16. Checksums are the lowest 16 bits; the bits above are undefined.
 #[inline]
 #[target_feature(enable = "pclmulqdq")]
 fn add(crc: __m128i, word: u64, factors: __m128i) -> __m128i {

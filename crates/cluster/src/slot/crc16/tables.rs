@@ -1,6 +1,6 @@
 //! The checksum of a word from a table for each of its bytes (slicing-by-8: Kounavis and Berry, "A
-//! systematic approach to building high performance software-based CRC generators", ISCC 2005). One
-//! table alone costs a load for each byte that waits for the load before.
+//! systematic approach to building high performance software-based CRC generators", ISCC 2005).
+//! With one table, the load for each byte would depend on the load before.
 
 use super::WORD;
 
