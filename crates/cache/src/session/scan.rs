@@ -14,8 +14,8 @@ use crate::session::state::Guard;
 /// the index is mostly empty.
 const MAX_LINES_PER_ITEM: usize = 16;
 
-/// Number of items that are prefetched before the first one is read, so that the processor waits for
-/// all of them at the same time. The last index line may add more.
+/// Number of items that are prefetched before the first one is read, so that the processor waits
+/// for all of them at the same time. The last index line may add more.
 const MAX_PREFETCHED: usize = 32;
 
 /// Maximum number of lines of a table.
