@@ -180,7 +180,8 @@ async fn publish_within(
             .instrument(span!("replace manifest", "client"))
             .await?;
     }
-    let cleanup = retention::remove_objects(destination, &stored, old, &manifest).await;
+    let manifests = (old, &manifest);
+    let cleanup = retention::remove_objects(destination, &stored, manifests, options.now).await;
     Ok(Published {
         generation: manifest.current,
         is_unchanged,

@@ -53,12 +53,12 @@ impl Retention {
 pub(super) async fn remove_objects(
     destination: &Destination,
     stored: &StoredObjects,
-    old: Option<&Manifest>,
-    new: &Manifest,
+    (old, new): (Option<&Manifest>, &Manifest),
+    now: SystemTime,
 ) -> Result<()> {
     let needed = new.objects();
     let dropped = old.map(Manifest::objects).unwrap_or_default();
-    let orphans = stored.older_than(ORPHAN_AGE).filter(|name| !needed.contains(name));
+    let orphans = stored.older_than(ORPHAN_AGE, now).filter(|name| !needed.contains(name));
     let surplus: HashSet<_> = dropped.difference(&needed).copied().chain(orphans).collect();
     let mut result = Ok(());
     for name in surplus {

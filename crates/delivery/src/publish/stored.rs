@@ -85,13 +85,14 @@ impl StoredObjects {
         }
     }
 
-    /// Returns the names of objects that are older than the newest one by more than this. Their
-    /// times are by the clock of the store; this machine may have another.
-    pub(super) fn older_than(&self, age: Duration) -> impl Iterator<Item = &str> {
-        let newest: Option<SystemTime> = self.objects.values().map(|object| object.modified).max();
+    /// Returns the names of objects that are older than the newest one by more than this, and older
+    /// than `now` by more than this. Their times are by the clock of the store; this machine may
+    /// have another, and a wrong clock may have made an object of the future.
+    pub(super) fn older_than(&self, age: Duration, now: SystemTime) -> impl Iterator<Item = &str> {
+        let newest = self.objects.values().map(|object| object.modified).max();
+        let newest = newest.map_or(now, |newest| newest.min(now));
         let is_old = move |object: &&StoredObject| {
-            let found = newest.and_then(|newest| newest.duration_since(object.modified).ok());
-            found.is_some_and(|found| found > age)
+            newest.duration_since(object.modified).is_ok_and(|found| found > age)
         };
         self.objects.values().filter(is_old).map(|object| object.name.as_str())
     }
