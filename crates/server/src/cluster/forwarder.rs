@@ -104,7 +104,7 @@ impl Cluster {
                 }
                 // A node that has lost its slots drops its items before it serves any again.
                 None if part.is_for_nodes() && id.is_some_and(|id| has_no_slots(&map, id)) => {
-                    part.forward.complete(&part.positions, Vec::new());
+                    part.forward.complete(&part.positions, Vec::new(), None);
                 }
                 None => self.forwarding.shared.retry(part, "the slot has no owner with a lease"),
             }

@@ -62,7 +62,11 @@ impl Forwards {
             let connection = connections.get(number).filter(|it| it.serial == serial);
             let Some(connection) = connection else { continue };
             match outcome {
-                ForwardOutcome::Reply(reply) => connection.end_forwarded(reply, server),
+                ForwardOutcome::Reply(reply, held) => {
+                    // The connection counts its output when this iteration ends.
+                    drop(held);
+                    connection.end_forwarded(reply, server);
+                }
                 ForwardOutcome::Unknown => connection.abort(),
             }
             each(number);

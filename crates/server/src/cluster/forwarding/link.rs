@@ -218,7 +218,7 @@ impl Link {
                 let error = String::from_utf8_lossy(&reply[1..]);
                 shared.retry(part, &self.text_of(error.trim_end()));
             } else {
-                part.forward.complete(&part.positions, reply);
+                part.forward.complete(&part.positions, reply, Some(held));
             }
         }
         Ok(())

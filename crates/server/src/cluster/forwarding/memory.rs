@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 
 /// Counts the bytes of all requests and replies.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ForwardMemory {
     used: AtomicUsize,
     /// The change since [`take_change`](Self::take_change).
@@ -28,6 +28,7 @@ impl ForwardMemory {
 }
 
 /// Bytes that are counted until this is dropped.
+#[derive(Debug)]
 pub(crate) struct HeldBytes {
     memory: Arc<ForwardMemory>,
     len: usize,
@@ -39,6 +40,12 @@ impl HeldBytes {
         let mut held = Self { memory: Arc::clone(memory), len: 0 };
         held.set_len(len);
         held
+    }
+
+    /// Counts those of another, too. The sum does not change meanwhile.
+    pub(crate) fn absorb(&mut self, mut other: Self) {
+        debug_assert!(Arc::ptr_eq(&self.memory, &other.memory), "the same memory");
+        self.len += std::mem::take(&mut other.len);
     }
 
     /// Returns the number of bytes.
@@ -75,7 +82,9 @@ mod tests {
         held.set_len(4);
         let other = HeldBytes::new(&memory, 1);
         assert_eq!((held.len(), memory.take_change()), (4, -5));
-        drop((held, other));
+        held.absorb(other);
+        assert_eq!((held.len(), memory.take_change()), (5, 0));
+        drop(held);
         assert_eq!(memory.take_change(), -5);
         assert!(memory.has_room(101, 100));
     }

@@ -83,15 +83,22 @@ impl InProgress {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the reply for some positions. After the last one, the request has ended.
-    pub(crate) fn complete(&self, positions: &[usize], reply: Vec<u8>) {
+    /// Adds the reply for some positions, with the count of its bytes if it has any. After the last
+    /// one, the request has ended.
+    pub(crate) fn complete(
+        &self,
+        positions: &[usize],
+        reply: Vec<u8>,
+        reply_held: Option<HeldBytes>,
+    ) {
         let mut progress = self.progress();
         progress.missing -= positions.len();
         if progress.join.is_none() {
             return;
         }
-        if let Some(held) = &mut progress.held {
-            held.set_len(held.len() + reply.len());
+        if let (Some(held), Some(reply_held)) = (&mut progress.held, reply_held) {
+            // Bytes that were counted twice could close connections.
+            held.absorb(reply_held);
         }
         progress.replies.push((positions.to_vec(), reply));
         if progress.missing == 0
@@ -99,10 +106,7 @@ impl InProgress {
         {
             let (replies, held) = (std::mem::take(&mut progress.replies), progress.held.take());
             drop(progress);
-            let reply = join(Ok(replies));
-            // From here on, the connection of the client counts the reply.
-            drop(held);
-            self.end(ForwardOutcome::Reply(reply));
+            self.end(ForwardOutcome::Reply(join(Ok(replies)), held));
         }
     }
 
@@ -111,7 +115,7 @@ impl InProgress {
     pub(crate) fn fail(&self, reason: &str, note: impl FnOnce()) {
         let Some(join) = self.take_join() else { return };
         note();
-        self.end(ForwardOutcome::Reply(join(Err(reason.to_owned()))));
+        self.end(ForwardOutcome::Reply(join(Err(reason.to_owned())), None));
     }
 
     /// Ends the request, of which it is not known whether it was executed, unless it had ended
@@ -194,5 +198,49 @@ impl Part {
     pub(crate) fn is_for_nodes(&self) -> bool {
         let first = self.positions.first().and_then(|position| self.forward.targets.get(*position));
         matches!(first, Some(Target::Node(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::ForwardMemory;
+    use super::*;
+    use std::sync::atomic::{AtomicIsize, Ordering};
+
+    /// A long reply was counted up to three times for a moment, so that connections were closed.
+    #[test]
+    fn bytes_of_a_reply_are_counted_once_until_the_worker_has_it() {
+        let memory = Arc::new(ForwardMemory::default());
+        let counted = Arc::new(AtomicIsize::new(0));
+        let results = {
+            let (memory, counted) = (Arc::clone(&memory), Arc::clone(&counted));
+            ForwardResults::new(move || {
+                counted.fetch_add(memory.take_change(), Ordering::Relaxed);
+            })
+        };
+        let results = Arc::new(results);
+        let request = Forward {
+            targets: Targets::Slots(vec![1, 2]),
+            requests: Requests::Whole(Vec::new()),
+            is_resp3: false,
+            writes: false,
+            copied_len: 10,
+            then_executes: false,
+            join: Box::new(|replies| {
+                replies.expect("replies").into_iter().flat_map(|(_, reply)| reply).collect()
+            }),
+        };
+        let held = HeldBytes::new(&memory, 10);
+        let recipient = (Arc::clone(&results), 7);
+        let part = Part::begin(request, Vec::new, (Instant::now(), held), recipient);
+        for position in [1, 0] {
+            let held = HeldBytes::new(&memory, 30);
+            part.forward.complete(&[position], vec![b'r'; 30], Some(held));
+        }
+        assert_eq!(counted.load(Ordering::Relaxed), 70);
+        let outcomes = results.take();
+        assert!(matches!(&*outcomes, [(7, ForwardOutcome::Reply(reply, _))] if reply.len() == 60));
+        drop(outcomes);
+        assert_eq!(memory.take_change(), -70);
     }
 }

@@ -1,14 +1,16 @@
 //! Replies of other nodes on their way to a worker.
 
+use super::memory::HeldBytes;
 use std::fmt;
 use std::mem::take;
 use std::sync::{Mutex, PoisonError};
 
 /// How a forwarded request has ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum ForwardOutcome {
-    /// With this reply for the client.
-    Reply(Vec<u8>),
+    /// With this reply for the client. Its bytes are counted until the connection of the client
+    /// counts them.
+    Reply(Vec<u8>, Option<HeldBytes>),
     /// It may have been executed or not, as when a connection is lost.
     Unknown,
 }
