@@ -35,13 +35,22 @@ pub trait Records: Send + Sync {
 pub struct OnDisk {
     pub(crate) hash: KeyHash,
     pub(crate) place: u64,
+    /// Whether it was found without a key, so that the index knows only some bits of the hash.
+    pub(crate) is_of_scan: bool,
 }
 
 impl OnDisk {
     /// Returns the item whose record is at a place, for a key with this hash.
     #[must_use]
     pub fn new(hash: KeyHash, place: u64) -> Self {
-        Self { hash, place }
+        Self { hash, place, is_of_scan: false }
+    }
+
+    /// Returns whether a key with this hash is the one that was needed. A similar hash, which the
+    /// index does not distinguish, is not. An item that a scan found is always needed.
+    #[must_use]
+    pub fn is_needed_for(self, hash: KeyHash) -> bool {
+        self.is_of_scan || self.hash == hash
     }
 
     /// Returns the hash of the key, as far as it is known.

@@ -78,7 +78,7 @@ fn promote(
         guard.forget(on_disk);
         return Promoted::Done;
     }
-    if cache.hash(record.key) != on_disk.hash() {
+    if !on_disk.is_needed_for(cache.hash(record.key)) {
         Counters::add(&counters.false_matches, 1);
     }
     let item = (record.key, record.value);

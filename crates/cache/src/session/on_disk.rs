@@ -52,7 +52,7 @@ impl Guard<'_> {
     pub fn find_on_disk(&self, key: &[u8]) -> Option<OnDisk> {
         let hash = self.cache().hash(key);
         let slot = self.position(key, hash)?.slot;
-        slot.is_on_disk().then(|| OnDisk { hash, place: slot.place() })
+        slot.is_on_disk().then(|| OnDisk::new(hash, slot.place()))
     }
 
     /// Returns whether the record may have the current item of its key: whether the index points to
@@ -72,10 +72,19 @@ impl Guard<'_> {
         }
     }
 
-    /// Notes that an operation needs the item on disk of this slot.
+    /// Notes that an operation needs the item on disk of this slot, for a key with this hash.
     #[cold]
     pub(super) fn note_on_disk(&self, hash: KeyHash, slot: Slot) {
-        let on_disk = OnDisk { hash, place: slot.place() };
+        self.note(OnDisk::new(hash, slot.place()));
+    }
+
+    /// Notes that a scan needs the item on disk of this slot, of whose hash these bits are known.
+    #[cold]
+    pub(super) fn note_scanned(&self, hash: KeyHash, slot: Slot) {
+        self.note(OnDisk { hash, place: slot.place(), is_of_scan: true });
+    }
+
+    fn note(&self, on_disk: OnDisk) {
         let mut noted = self.session.on_disk.borrow_mut();
         // The same item is usually needed again soon, or not at all.
         if !noted.iter().rev().take(MAX_COMPARED).any(|one| *one == on_disk) {

@@ -30,7 +30,7 @@ impl Guard<'_> {
         let hash = self.cache().hash(key);
         let metadata = Metadata { record: Some(id), ..write.metadata(self.now_ms(), None) };
         if metadata.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms()) {
-            if self.forget(OnDisk { hash, place }) {
+            if self.forget(OnDisk::new(hash, place)) {
                 self.session.counters.expired.add(1);
             }
             return Ok(false);
