@@ -35,28 +35,24 @@ pub trait Records: Send + Sync {
 pub struct OnDisk {
     pub(crate) hash: KeyHash,
     pub(crate) place: u64,
-    /// Whether it was found without a key, so that the index knows only some bits of the hash.
-    pub(crate) is_of_scan: bool,
+    /// Whether the hash is that of a key. Otherwise the item was found without a key, and only the
+    /// bits of the hash that the index knows are set.
+    pub(crate) is_for_key: bool,
 }
 
 impl OnDisk {
     /// Returns the item whose record is at a place, for a key with this hash.
     #[must_use]
     pub fn new(hash: KeyHash, place: u64) -> Self {
-        Self { hash, place, is_of_scan: false }
+        Self { hash, place, is_for_key: true }
     }
 
-    /// Returns whether a key with this hash is the one that was needed. A similar hash, which the
-    /// index does not distinguish, is not. An item that a scan found is always needed.
+    /// Returns whether the item is the one that was needed if its key has this hash. It is not if
+    /// the index could not tell the hash from that of another key. An item that was found without a
+    /// key, as by [`Guard::scan`](crate::Guard::scan), always is.
     #[must_use]
     pub fn is_needed_for(self, hash: KeyHash) -> bool {
-        self.is_of_scan || self.hash == hash
-    }
-
-    /// Returns the hash of the key, as far as it is known.
-    #[must_use]
-    pub fn hash(self) -> KeyHash {
-        self.hash
+        !self.is_for_key || self.hash == hash
     }
 
     /// Returns the place of the record.

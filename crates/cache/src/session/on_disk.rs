@@ -78,10 +78,11 @@ impl Guard<'_> {
         self.note(OnDisk::new(hash, slot.place()));
     }
 
-    /// Notes that a scan needs the item on disk of this slot, of whose hash these bits are known.
+    /// Notes that an operation without a key needs the item on disk of this slot, of whose hash
+    /// these bits are known.
     #[cold]
-    pub(super) fn note_scanned(&self, hash: KeyHash, slot: Slot) {
-        self.note(OnDisk { hash, place: slot.place(), is_of_scan: true });
+    pub(super) fn note_without_key(&self, hash: KeyHash, slot: Slot) {
+        self.note(OnDisk { hash, place: slot.place(), is_for_key: false });
     }
 
     fn note(&self, on_disk: OnDisk) {

@@ -83,7 +83,7 @@ impl Guard<'_> {
             for (slot, hash) in &slots {
                 if slot.is_on_disk() {
                     found += 1;
-                    self.note_scanned(*hash, *slot);
+                    self.note_without_key(*hash, *slot);
                     continue;
                 }
                 let item = self.item(slot.address(), slot.frequency());
@@ -117,7 +117,7 @@ impl Guard<'_> {
                 return Some(valid[seed as usize % valid.len()]);
             }
             if let Some((slot, hash)) = slots.iter().find(|(slot, _)| slot.is_on_disk()) {
-                self.note_scanned(*hash, *slot);
+                self.note_without_key(*hash, *slot);
                 return None;
             }
             lines -= 1;

@@ -92,7 +92,7 @@ fn random_operations_have_the_results_of_a_map() {
         assert_eq!((disk.bad_records, disk.removed_for_room, disk.is_off), (0, 0, false));
         assert!(disk.hits > 1000 && subject.client.waits >= disk.hits, "{disk:?}");
         subject.check_scan();
-        // Those that the scan read are not counted. It knows only a part of their hashes.
+        // The scan knew only some bits of the hashes of the items that it read.
         assert_eq!(tiered.stats().false_matches, 0);
         subject.client.clear();
         subject.model.clear();

@@ -42,7 +42,7 @@ impl HeldBytes {
         held
     }
 
-    /// Counts those of another, too. The sum does not change meanwhile.
+    /// Counts the bytes of another one, too, which ends. The sum of all bytes does not change.
     pub(crate) fn absorb(&mut self, mut other: Self) {
         debug_assert!(Arc::ptr_eq(&self.memory, &other.memory), "the same memory");
         self.len += std::mem::take(&mut other.len);

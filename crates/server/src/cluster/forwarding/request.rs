@@ -97,7 +97,8 @@ impl InProgress {
             return;
         }
         if let (Some(held), Some(reply_held)) = (&mut progress.held, reply_held) {
-            // Bytes that were counted twice could close connections.
+            // If bytes were counted twice, even for a moment, the server could close connections to
+            // free memory.
             held.absorb(reply_held);
         }
         progress.replies.push((positions.to_vec(), reply));
