@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release -p nuthatch-cache --example in_process [ITEMS] [BUDGET IN MIB]
 
-use nuthatch_cache::{Cache, Options, Write};
+use nuthatch_cache::{BatchKey, Cache, Options, Write};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,15 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let guard = session.guard();
         let spread = |at: u64| (batch * 64 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) % items;
         let keys: Vec<_> = (0..64).map(|at| key(spread(at))).collect();
-        let hashes: Vec<_> = keys.iter().map(|key| cache.hash(key.as_bytes())).collect();
-        for hash in &hashes {
-            guard.prefetch(*hash);
-        }
-        for hash in &hashes {
-            guard.prefetch_item(*hash);
-        }
+        let ahead = |key: &String| BatchKey::to_read(cache.hash(key.as_bytes()));
+        let mut hashes: Vec<_> = keys.iter().map(ahead).collect();
+        guard.prefetch(&mut hashes);
         let lookups = keys.iter().zip(&hashes);
-        found += lookups.filter_map(|(key, hash)| guard.get_hashed(key.as_bytes(), *hash)).count();
+        found +=
+            lookups.filter_map(|(key, hash)| guard.get_hashed(key.as_bytes(), hash.hash())).count();
     }
     println!("{found} of them looked up in batches: {:.0} ns each", per_item(start));
 

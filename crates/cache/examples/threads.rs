@@ -5,7 +5,7 @@
 //! Each thread picks from all keys, in batches of 64. The result compares two threads with one, as
 //! the median of several rounds.
 
-use nuthatch_cache::{Cache, Options, Session, Write};
+use nuthatch_cache::{BatchKey, Cache, Options, Session, Write};
 use nuthatch_testing::random::Random;
 use std::sync::Barrier;
 use std::time::Instant;
@@ -66,23 +66,13 @@ fn batch(cache: &Cache, session: &mut Session<'_>, work: Work, random: &mut Rand
     let hashes = keys.map(|key| cache.hash(&key));
     match work {
         Work::Get => {
-            for hash in &hashes {
-                guard.prefetch(*hash);
-            }
-            for hash in &hashes {
-                guard.prefetch_item(*hash);
-            }
+            guard.prefetch(&mut hashes.map(BatchKey::to_read));
             let found =
                 keys.iter().zip(hashes).filter_map(|(key, hash)| guard.get_hashed(key, hash));
             assert_eq!(found.filter(|item| item.value() == VALUE).count(), BATCH);
         }
         Work::Set => {
-            for hash in &hashes {
-                guard.prefetch_to_write(*hash);
-            }
-            for hash in &hashes {
-                guard.prefetch_header(*hash);
-            }
+            guard.prefetch(&mut hashes.map(BatchKey::to_write));
             for (key, hash) in keys.iter().zip(hashes) {
                 guard.set_hashed(key, hash, &VALUE, &Write::new()).map(drop).expect("room");
             }

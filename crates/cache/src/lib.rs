@@ -61,6 +61,7 @@ pub use records::{OnDisk, Records};
 pub use session::demotions::Demotions;
 pub use session::item_ref::ItemRef;
 pub use session::pending::PendingValue;
+pub use session::prefetch::BatchKey;
 pub use session::state::{Guard, Session};
 pub use session::value_ref::ValueRef;
 pub use stats::Stats;

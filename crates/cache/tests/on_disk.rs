@@ -1,11 +1,12 @@
 //! Items on disk: a cache whose evicted items are kept by a disk that is a map.
 
 use nuthatch_cache::{
-    Cache, Condition, Error, Expiry, Guard, ManualClock, OnDisk, Options, Outcome, Records,
-    Session, Write,
+    BatchKey, Cache, Condition, Error, Expiry, Guard, KeyHash, ManualClock, OnDisk, Options,
+    Outcome, Records, Session, Write,
 };
 use nuthatch_testing::random::Random;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// Free segments beyond those at which writers evict.
@@ -459,6 +460,36 @@ fn records_of_an_earlier_run_are_recovered_unless_their_keys_changed() {
     assert_eq!(on_disk.place(), places[50_000]);
     assert!(guard.forget(OnDisk::new(cache.hash(&key(50_000)), on_disk.place())));
     assert!(guard.find_on_disk(&key(50_000)).is_none());
+}
+
+/// A batch is longer than the groups in which keys are prefetched.
+#[test]
+fn prefetching_finds_which_items_are_on_disk() {
+    let disk = Arc::new(Disk::default());
+    let (cache, _) = cache(&disk);
+    let mut session = cache.session().expect("room");
+    cache.begin_restore();
+    for number in 0..50_000 {
+        let guard = session.guard();
+        guard.recover(cache.hash(&key(number)), number + 1, 0).map(drop).expect("room");
+    }
+    for number in 50_000..100_000 {
+        let guard = session.guard();
+        guard.set(&key(number), b"value", &Write::new()).map(drop).expect("room");
+    }
+    let guard = session.guard();
+    let count_on_disk = |numbers: Range<u64>, key_of: fn(KeyHash) -> BatchKey| {
+        let mut keys: Vec<_> = numbers.map(|number| key_of(cache.hash(&key(number)))).collect();
+        guard.prefetch(&mut keys);
+        keys.iter().filter(|key| key.is_on_disk()).count()
+    };
+    let on_disk = (0..50_000).filter(|number| guard.find_on_disk(&key(*number)).is_some()).count();
+    assert!(on_disk > 49_000, "{on_disk}");
+    let found = count_on_disk(0..50_000, BatchKey::to_read);
+    // An item in memory may have the tag of one on disk.
+    assert!((49_000..=on_disk).contains(&found), "{found} of {on_disk}");
+    assert!(count_on_disk(50_000..150_000, BatchKey::to_read) < 100);
+    assert_eq!(count_on_disk(0..50_000, BatchKey::to_write), 0);
 }
 
 /// The probability that a lookup of a missing key needs a read is at most 0.001.

@@ -1,6 +1,7 @@
 //! The memory of tables: chunks that are allocated on first use and never freed.
 
 use crate::index::table::Table;
+use crate::memory::arena::{prefetch, prefetch_to_write};
 use std::sync::{Mutex, OnceLock};
 
 /// Tables in a chunk.
@@ -39,6 +40,16 @@ impl TableChunks {
     #[inline]
     pub(super) fn table(&self, number: usize) -> &Table {
         &self.chunk(number).tables[number % CHUNK_LEN]
+    }
+
+    /// Prefetches a table, and its number of items for a write.
+    #[inline]
+    pub(super) fn prefetch(&self, number: usize, to_write: bool) {
+        let Chunk { tables, items } = self.chunk(number);
+        prefetch(&tables[number % CHUNK_LEN]);
+        if to_write {
+            prefetch_to_write(&items[number % CHUNK_LEN]);
+        }
     }
 
     #[inline]

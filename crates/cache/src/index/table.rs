@@ -14,7 +14,7 @@
 
 use crate::hash::{LONG_TAG_BITS, TAG_BITS};
 use crate::index::slot::{HOME_BITS, Slot};
-use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line};
+use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line, prefetch, prefetch_to_write};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Maximum number of pages of a table, which is split long before it has as many.
@@ -65,6 +65,17 @@ pub(crate) struct Position {
     line: u32,
     at: u32,
     pub(crate) slot: Slot,
+}
+
+/// What the home line of a key says about its slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ahead {
+    /// It is probably this one, of an item in memory.
+    Found(Slot),
+    /// It may be in another line, or that of an item on disk.
+    NotFound,
+    /// There is none.
+    Missing,
 }
 
 /// The lines of a table, as many as it had at one moment.
@@ -124,14 +135,8 @@ impl<'a> Lines<'a> {
         let mut on_disk = None;
         for _ in 0..self.count {
             let slots = self.line(line);
-            let mut matches = matches(slots, tag);
-            while matches != 0 {
-                let at = matches.trailing_zeros();
-                matches &= matches - 1;
-                let slot = load(slots, at as usize);
-                if slot.has_tag(tag) && !slot.is_empty() && is_match(slot) {
-                    return Some(Position { line, at, slot });
-                }
+            if let Some((at, slot)) = slots_with(slots, tag).find(|(_, slot)| is_match(*slot)) {
+                return Some(Position { line, at, slot });
             }
             if with_disk && let Some((at, slot)) = find_on_disk(slots, long_tag, &mut is_match) {
                 let position = Position { line, at, slot };
@@ -232,6 +237,28 @@ fn matches(line: &Line, tag: u32) -> u32 {
     matches
 }
 
+/// Returns the slots of items in memory with this tag, with their places in the line.
+#[inline]
+fn slots_with(line: &Line, tag: u32) -> impl Iterator<Item = (u32, Slot)> {
+    let mut matches = matches(line, tag);
+    std::iter::from_fn(move || {
+        while matches != 0 {
+            let at = matches.trailing_zeros();
+            matches &= matches - 1;
+            let slot = load(line, at as usize);
+            if slot.has_tag(tag) && !slot.is_empty() {
+                return Some((at, slot));
+            }
+        }
+        None
+    })
+}
+
+#[inline]
+fn prefetch_line(line: &Line, to_write: bool) {
+    if to_write { prefetch_to_write(line) } else { prefetch(line) }
+}
+
 /// Returns the slot of an item on disk with this long tag in a line in which no item in memory was
 /// found. An item may have moved to memory since, so those are examined again.
 #[cold]
@@ -304,13 +331,28 @@ impl Table {
     pub(crate) fn prefetch(&self, arena: &Arena, tag: u32, to_write: bool) {
         let lines = self.lines(arena);
         if lines.count > 0 {
-            let home = lines.home(tag) as usize;
-            arena.prefetch_line(
-                self.page(home / INDEX_PAGE_LINES),
-                home % INDEX_PAGE_LINES,
-                to_write,
-            );
+            prefetch_line(lines.line(lines.home(tag)), to_write);
         }
+    }
+
+    /// Returns what the home line of a tag says about a slot with this tag. Prefetches the next
+    /// line if the slot may be there. Does not check whether slots are moving: this is a hint.
+    #[inline]
+    pub(crate) fn look_ahead(&self, arena: &Arena, tag: u32, to_write: bool) -> Ahead {
+        let lines = self.lines(arena);
+        if lines.count == 0 {
+            return Ahead::Missing;
+        }
+        let home = lines.home(tag);
+        let line = lines.line(home);
+        if let Some((_, slot)) = slots_with(line, tag).next() {
+            return Ahead::Found(slot);
+        }
+        if !load(line, 0).overflows() {
+            return Ahead::Missing;
+        }
+        prefetch_line(lines.line(lines.next(home)), to_write);
+        Ahead::NotFound
     }
 
     /// Finds a slot with this long tag without a lock: that of an item in memory for which

@@ -7,8 +7,8 @@ use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
-use crate::index::table::{Position, RETIRED, Room, Table, TableWriter};
-use crate::memory::arena::{Arena, prefetch_to_write};
+use crate::index::table::{Ahead, Position, RETIRED, Room, Table, TableWriter};
+use crate::memory::arena::Arena;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -92,19 +92,29 @@ impl Tables {
         (id, self.chunks.table(id.number()))
     }
 
-    /// Prefetches the home line of a key for a lookup.
+    /// Prefetches the table of a key, and its lock for a write.
     #[inline]
-    pub(crate) fn prefetch(&self, arena: &Arena, hash: KeyHash) {
-        let (id, table) = self.table_of(hash);
-        table.prefetch(arena, hash.tag(id.bits), false);
+    pub(crate) fn prefetch_table(&self, hash: KeyHash, to_write: bool) {
+        let id = self.level.load().table_of(hash);
+        self.chunks.prefetch(id.number(), to_write);
     }
 
-    /// Prefetches the home line and the lock of a key for a write.
+    /// Prefetches the home line of a key. Reads its table.
     #[inline]
-    pub(crate) fn prefetch_to_write(&self, arena: &Arena, hash: KeyHash) {
+    pub(crate) fn prefetch_line(&self, arena: &Arena, hash: KeyHash, to_write: bool) {
         let (id, table) = self.table_of(hash);
-        table.prefetch(arena, hash.tag(id.bits), true);
-        prefetch_to_write(self.chunks.items(id.number()));
+        table.prefetch(arena, hash.tag(id.bits), to_write);
+    }
+
+    /// Returns what the home line of a key says about its slot. Prefetches the next line if the
+    /// slot may be there.
+    #[inline]
+    pub(crate) fn look_ahead(&self, arena: &Arena, hash: KeyHash, to_write: bool) -> Ahead {
+        let (id, table) = self.table_of(hash);
+        match table.look_ahead(arena, hash.tag(id.bits), to_write) {
+            Ahead::Missing if self.with_disk => Ahead::NotFound,
+            ahead => ahead,
+        }
     }
 
     /// Finds the slot of a key without a lock. `is_match` compares the key of an item in memory. If

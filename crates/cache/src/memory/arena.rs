@@ -246,7 +246,7 @@ impl Arena {
     pub(crate) fn prefetch(&self, address: u64, lines: usize) {
         let at = self.at(address, 0);
         for line in 0..lines {
-            prefetch(at.wrapping_add(line * 64));
+            prefetch_at(at.wrapping_add(line * 64));
         }
     }
 
@@ -291,13 +291,12 @@ impl Arena {
         // always accessed as atomics, for which any bytes are valid.
         unsafe { &*at }
     }
+}
 
-    /// Prefetches a line of the index, for writing if `to_write` is set.
-    #[inline]
-    pub(crate) fn prefetch_line(&self, page: u32, line: usize, to_write: bool) {
-        let at = std::ptr::from_ref(self.line(page, line)).cast();
-        if to_write { prefetch_exclusive(at) } else { prefetch(at) }
-    }
+/// Prefetches the cache line of a value.
+#[inline]
+pub(crate) fn prefetch<T>(what: &T) {
+    prefetch_at(std::ptr::from_ref(what).cast());
 }
 
 /// Prefetches the cache line of a value that will be written, in exclusive state: other processors
@@ -316,11 +315,11 @@ fn prefetch_exclusive(at: *const u8) {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    prefetch(at);
+    prefetch_at(at);
 }
 
 #[inline]
-fn prefetch(at: *const u8) {
+fn prefetch_at(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

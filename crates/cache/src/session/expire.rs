@@ -85,7 +85,7 @@ impl Guard<'_> {
                     }
                     Some(_) => {
                         group[count] = (address, self.cache().hash(item.key()));
-                        self.prefetch(group[count].1);
+                        self.prefetch_line(group[count].1);
                         count += 1;
                     }
                 }

@@ -1,4 +1,4 @@
-//! Lookups, and prefetching for batches of lookups.
+//! Lookups.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -13,53 +13,6 @@ use crate::session::state::{Expect, Guard};
 pub(super) const HEADER_AND_KEY_LEN: usize = 32;
 
 impl Guard<'_> {
-    /// Prefetches the index line of a key. For a batch of keys, call this for all keys, then
-    /// [`prefetch_item`](Self::prefetch_item) for all, and then look them up.
-    #[inline]
-    pub fn prefetch(&self, hash: KeyHash) {
-        self.cache().tables.prefetch(&self.cache().arena, hash);
-    }
-
-    /// Prefetches the index line of a key for a write. For a batch of writes, call
-    /// [`prefetch_header`](Self::prefetch_header) next.
-    #[inline]
-    pub fn prefetch_to_write(&self, hash: KeyHash) {
-        self.cache().tables.prefetch_to_write(&self.cache().arena, hash);
-    }
-
-    /// Prefetches the item of a key. Reads the index line, so call [`prefetch`](Self::prefetch)
-    /// earlier.
-    ///
-    /// Returns whether the item is probably on disk.
-    #[inline]
-    pub fn prefetch_item(&self, hash: KeyHash) -> bool {
-        let Cache { arena, tables, segments, .. } = self.cache();
-        // The first slot with the key's tag nearly always belongs to the key.
-        let Some(found) = tables.find(arena, hash, |_| true) else { return false };
-        if found.slot.is_on_disk() {
-            return true;
-        }
-        arena.prefetch_item(found.slot.address(), segments.item_len());
-        false
-    }
-
-    /// Prefetches the memory that a write accesses of the item that it replaces: header, key and
-    /// the state of its segment.
-    #[inline]
-    pub fn prefetch_header(&self, hash: KeyHash) {
-        let Cache { arena, tables, segments, .. } = self.cache();
-        let found = tables.find(arena, hash, |_| true);
-        if let Some(found) = found.filter(|found| !found.slot.is_on_disk()) {
-            let address = found.slot.address();
-            arena.prefetch_item(address, HEADER_AND_KEY_LEN);
-            let segment = segments.segment_of(address);
-            segments.prefetch_live(segment);
-            if let Some(removed) = self.removed_bits(segment) {
-                removed.prefetch(address);
-            }
-        }
-    }
-
     /// Returns the item at an address.
     #[inline]
     pub(crate) fn item(&self, address: u64, frequency: u32) -> Item<'_> {

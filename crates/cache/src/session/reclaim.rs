@@ -184,7 +184,7 @@ impl Guard<'_> {
                 continue;
             }
             let hash = self.cache().hash(item.key());
-            self.prefetch(hash);
+            self.prefetch_line(hash);
             victim.group[victim.count] = (address, hash);
             victim.count += 1;
         }

@@ -15,7 +15,7 @@ use super::work::{Progress, Work};
 use crate::cluster::{Admission, BatchPermit, Cluster};
 use crate::span::Span;
 use crate::state::{MemcachedState, PrefetchedKey, Sampler, Server};
-use nuthatch_cache::{Guard, KeyHash, Session};
+use nuthatch_cache::{BatchKey, Guard, Session};
 use std::ops::Range;
 
 /// Maximum requests in a batch.
@@ -59,9 +59,9 @@ pub(crate) struct Batch {
     /// Mean bytes of a reply in the last batch.
     mean_reply_len: usize,
     spans: Vec<Span>,
-    /// The hash of each key of the batch, the number of its request, and whether the request
-    /// replaces its item.
-    hashes: Vec<(KeyHash, u32, bool)>,
+    /// The keys of the batch, and the number of the request of each.
+    keys: Vec<BatchKey>,
+    numbers: Vec<u32>,
     /// Keys of snapshots whose index lines are prefetched.
     snapshot_keys: Vec<PrefetchedKey>,
     /// Connections with value references that are not sent yet.
@@ -193,38 +193,35 @@ impl Batch {
     }
 
     /// Hashes the keys of all requests, and prefetches their index lines and items. Checks the
-    /// slots of requests with one key if there is a `cluster`: while the processor waits for the
-    /// lines, the checksums of the keys cost less.
+    /// slots of requests with one key if there is a `cluster`.
     fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
         queued: &mut [Queued<D::Request<'_>>],
         (server, cluster): (&Server, Option<&Cluster>),
         guard: &Guard<'_>,
     ) {
-        let Self { hashes, spans, snapshot_keys, .. } = self;
-        hashes.clear();
+        let Self { keys, numbers, spans, snapshot_keys, .. } = self;
+        keys.clear();
+        numbers.clear();
         for (number, queued) in queued.iter_mut().enumerate() {
             let Queued { request, is_served, .. } = queued;
-            let replaced = D::replaces(request);
-            let mut keys = 0;
+            let is_written = D::replaces(request);
+            let mut count = 0;
             D::keys(request, spans, |key| {
-                keys += 1;
+                count += 1;
                 *is_served = false;
                 if let Some(key) = server.snapshot_key(key) {
                     snapshot_keys.push(key.prefetch());
                     return snapshot_keys.len() < MAX_PREFETCHED_KEYS;
                 }
                 let hash = server.cache.hash(key);
-                if replaced {
-                    guard.prefetch_to_write(hash);
-                } else {
-                    guard.prefetch(hash);
-                }
-                hashes.push((hash, number as u32, replaced));
-                let has_room = hashes.len() < MAX_PREFETCHED_KEYS;
+                let key_of = if is_written { BatchKey::to_write } else { BatchKey::to_read };
+                keys.push(key_of(hash));
+                numbers.push(number as u32);
+                let has_room = keys.len() < MAX_PREFETCHED_KEYS;
                 if let Some(cluster) = cluster {
                     // Without room, further keys of the request are not seen here.
-                    *is_served = keys == 1 && has_room && cluster.serves(key);
+                    *is_served = count == 1 && has_room && cluster.serves(key);
                 }
                 has_room
             });
@@ -234,10 +231,9 @@ impl Batch {
                 snapshots.prefetch_record(key);
             }
         }
-        for (hash, number, replaced) in hashes {
-            if *replaced {
-                guard.prefetch_header(*hash);
-            } else if guard.prefetch_item(*hash) {
+        guard.prefetch(keys);
+        if server.disk.is_some() {
+            for (_, number) in keys.iter().zip(numbers).filter(|(key, _)| key.is_on_disk()) {
                 queued[*number as usize].on_disk = true;
             }
         }

@@ -5,7 +5,7 @@ use crate::resp::commands::modify::check_len;
 use crate::resp::commands::{Call, Command, Failure, Result};
 use crate::state::values;
 use crate::state::{Flags, Keys};
-use nuthatch_cache::Write;
+use nuthatch_cache::{BatchKey, Write};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command { name: "mget", arity: -2, keys: Keys::ALL, flags: Flags::LOOKS_UP, run: mget },
@@ -34,20 +34,16 @@ fn mget(call: &mut Call<'_>) -> Result {
     let args = call.args;
     let max = call.max_out_len();
     call.reply().array(args.len() - 1);
-    let mut hashes = Vec::with_capacity(BATCH);
+    let mut keys = Vec::with_capacity(BATCH);
     for start in (1..args.len()).step_by(BATCH) {
-        hashes.clear();
-        hashes.extend(args.from(start).take(BATCH).map(|key| call.server.cache.hash(key)));
-        for hash in &hashes {
-            call.guard.prefetch(*hash);
-        }
-        for hash in &hashes {
-            call.guard.prefetch_item(*hash);
-        }
-        for (key, hash) in args.from(start).zip(&hashes) {
+        keys.clear();
+        let hashes = args.from(start).take(BATCH).map(|key| call.server.cache.hash(key));
+        keys.extend(hashes.map(BatchKey::to_read));
+        call.guard.prefetch(&mut keys);
+        for (key, ahead) in args.from(start).zip(&keys) {
             if let Some(key) = call.snapshot_key(key) {
                 call.reply_snapshot(key)?;
-            } else if let Some(item) = call.guard.get_hashed(key, *hash) {
+            } else if let Some(item) = call.guard.get_hashed(key, ahead.hash()) {
                 call.reply_value(&item)?;
             } else {
                 call.reply().null();
