@@ -78,6 +78,43 @@ pub(crate) enum Ahead {
     Missing,
 }
 
+/// The home line of a tag. Slots may move, so what it says is a hint.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    table: &'a Table,
+    line: &'a Line,
+    tag: u32,
+}
+
+impl Home<'_> {
+    /// Prefetches the line.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        prefetch(self.line);
+    }
+
+    /// Prefetches the line for a write, once a read has found it: see [`prefetch_to_write`].
+    #[inline]
+    pub(crate) fn prefetch_to_write(self) {
+        prefetch_to_write(self.line);
+    }
+
+    /// Returns what the line says about a slot with this tag. Prefetches the next line if the slot
+    /// may be there.
+    #[inline]
+    pub(crate) fn look_ahead(self, arena: &Arena) -> Ahead {
+        if let Some((_, slot)) = slots_with(self.line, self.tag).next() {
+            return Ahead::Found(slot);
+        }
+        if !load(self.line, 0).overflows() {
+            return Ahead::Missing;
+        }
+        let lines = self.table.lines(arena);
+        prefetch(lines.line(lines.next(lines.home(self.tag))));
+        Ahead::NotFound
+    }
+}
+
 /// The lines of a table, as many as it had at one moment.
 #[derive(Clone, Copy)]
 struct Lines<'a> {
@@ -254,11 +291,6 @@ fn slots_with(line: &Line, tag: u32) -> impl Iterator<Item = (u32, Slot)> {
     })
 }
 
-#[inline]
-fn prefetch_line(line: &Line, to_write: bool) {
-    if to_write { prefetch_to_write(line) } else { prefetch(line) }
-}
-
 /// Returns the slot of an item on disk with this long tag in a line in which no item in memory was
 /// found. An item may have moved to memory since, so those are examined again.
 #[cold]
@@ -326,33 +358,12 @@ impl Table {
         Lines { arena, table: self, count }
     }
 
-    /// Prefetches the home line of a tag.
+    /// Returns the home line of a tag. Reads the table, but not the line.
     #[inline]
-    pub(crate) fn prefetch(&self, arena: &Arena, tag: u32, to_write: bool) {
+    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, tag: u32) -> Home<'a> {
         let lines = self.lines(arena);
-        if lines.count > 0 {
-            prefetch_line(lines.line(lines.home(tag)), to_write);
-        }
-    }
-
-    /// Returns what the home line of a tag says about a slot with this tag. Prefetches the next
-    /// line if the slot may be there. Does not check whether slots are moving: this is a hint.
-    #[inline]
-    pub(crate) fn look_ahead(&self, arena: &Arena, tag: u32, to_write: bool) -> Ahead {
-        let lines = self.lines(arena);
-        if lines.count == 0 {
-            return Ahead::Missing;
-        }
-        let home = lines.home(tag);
-        let line = lines.line(home);
-        if let Some((_, slot)) = slots_with(line, tag).next() {
-            return Ahead::Found(slot);
-        }
-        if !load(line, 0).overflows() {
-            return Ahead::Missing;
-        }
-        prefetch_line(lines.line(lines.next(home)), to_write);
-        Ahead::NotFound
+        // A table without lines reads one that it had before, or the empty page.
+        Home { table: self, line: lines.line(lines.home(tag)), tag }
     }
 
     /// Finds a slot with this long tag without a lock: that of an item in memory for which

@@ -7,7 +7,7 @@ use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
-use crate::index::table::{Ahead, Position, RETIRED, Room, Table, TableWriter};
+use crate::index::table::{Ahead, Home, Position, RETIRED, Room, Table, TableWriter};
 use crate::memory::arena::Arena;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,19 +99,18 @@ impl Tables {
         self.chunks.prefetch(id.number(), to_write);
     }
 
-    /// Prefetches the home line of a key. Reads its table.
+    /// Returns the home line of a key. Reads its table, but not the line.
     #[inline]
-    pub(crate) fn prefetch_line(&self, arena: &Arena, hash: KeyHash, to_write: bool) {
+    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> Home<'a> {
         let (id, table) = self.table_of(hash);
-        table.prefetch(arena, hash.tag(id.bits), to_write);
+        table.home(arena, hash.tag(id.bits))
     }
 
     /// Returns what the home line of a key says about its slot. Prefetches the next line if the
     /// slot may be there.
     #[inline]
-    pub(crate) fn look_ahead(&self, arena: &Arena, hash: KeyHash, to_write: bool) -> Ahead {
-        let (id, table) = self.table_of(hash);
-        match table.look_ahead(arena, hash.tag(id.bits), to_write) {
+    pub(crate) fn look_ahead(&self, arena: &Arena, home: Home<'_>) -> Ahead {
+        match home.look_ahead(arena) {
             Ahead::Missing if self.with_disk => Ahead::NotFound,
             ahead => ahead,
         }

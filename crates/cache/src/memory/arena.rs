@@ -48,7 +48,7 @@ const SMALL_PAGES_RATIO: usize = 64;
 const MAX_SMALL_PAGES: usize = 32 << 20;
 
 /// Maximum number of cache lines of an item that are prefetched, and of later pages of which the
-/// first two lines are prefetched. Together they fit in the first-level cache for a batch of
+/// first two lines are prefetched. Together they fit in the second-level cache for a batch of
 /// lookups.
 const MAX_ITEM_LINES: usize = 6;
 const MAX_ITEM_PAGES: usize = 4;
@@ -293,14 +293,15 @@ impl Arena {
     }
 }
 
-/// Prefetches the cache line of a value.
+/// Prefetches the cache line of a value, into the second-level cache: see docs/decisions/0105.
 #[inline]
 pub(crate) fn prefetch<T>(what: &T) {
     prefetch_at(std::ptr::from_ref(what).cast());
 }
 
 /// Prefetches the cache line of a value that will be written, in exclusive state: other processors
-/// give up their copy now instead of at the write.
+/// give up their copy now instead of at the write. The processor ignores it if it waits for too
+/// many other lines, so a line that is in none of its caches is prefetched for a read first.
 #[inline]
 pub(crate) fn prefetch_to_write<T>(what: &T) {
     prefetch_exclusive(std::ptr::from_ref(what).cast());
@@ -322,9 +323,9 @@ fn prefetch_exclusive(at: *const u8) {
 fn prefetch_at(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a prefetch of any address has no visible effect.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;

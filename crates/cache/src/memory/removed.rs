@@ -5,7 +5,7 @@
 //! the start of the segment and take a 256th of it. If several items start in the same 32 bytes, a
 //! set bit means that one of them was removed, and the index decides.
 
-use crate::memory::arena::{Arena, INDEX_PAGE_LEN, Line, prefetch_to_write};
+use crate::memory::arena::{Arena, INDEX_PAGE_LEN, Line, prefetch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a segment that a bit stands for. Most items are longer.
@@ -63,10 +63,10 @@ impl<'a> RemovedBits<'a> {
         word.load(Ordering::Relaxed) & bit != 0
     }
 
-    /// Prefetches the bit of an item for writing.
+    /// Prefetches the bit of an item.
     #[inline]
     pub(crate) fn prefetch(self, address: u64) {
-        prefetch_to_write(self.find(address).0);
+        prefetch(self.find(address).0);
     }
 
     /// Clears all bits of a free segment of `segment_len` bytes.

@@ -8,8 +8,8 @@ use crate::index::table::Ahead;
 use crate::session::read::HEADER_AND_KEY_LEN;
 use crate::session::state::Guard;
 
-/// Keys whose memory is prefetched together: so few that the index lines are still in the
-/// first-level cache when they are read.
+/// Keys whose memory is prefetched together: so few that it is still in the second-level cache when
+/// it is accessed.
 const GROUP: usize = u64::BITS as usize;
 
 /// A key of a batch of operations: [`Guard::prefetch`].
@@ -51,6 +51,15 @@ impl BatchKey {
     }
 }
 
+/// Returns the positions of the bits that are 1.
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(at)
+    })
+}
+
 impl Guard<'_> {
     /// Prefetches the memory that operations on these keys access: index and items. Call it for all
     /// keys of a batch, and then perform the operations.
@@ -61,32 +70,55 @@ impl Guard<'_> {
     }
 
     /// Prefetches in passes over all keys: each reads what the pass before it has prefetched.
+    ///
+    /// The passes that prefetch lines of the index and items do nothing else. They wait for
+    /// translations of addresses most of the time: the shorter the loop, the more keys for which
+    /// the processor translates at once.
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
         let Cache { arena, tables, .. } = self.cache();
         for key in &*keys {
             tables.prefetch_table(key.hash, key.is_written);
         }
-        for key in &*keys {
-            tables.prefetch_line(arena, key.hash, key.is_written);
+        let mut homes = [None; GROUP];
+        for (home, key) in homes.iter_mut().zip(&*keys) {
+            *home = Some(tables.home(arena, key.hash));
         }
+        let homes = &homes[..keys.len()];
+        for home in homes.iter().flatten() {
+            home.prefetch();
+        }
+        // Empty for a key whose item is not found in its home line.
+        let mut slots = [Slot(0); GROUP];
         // One bit for each key.
         let mut not_found = 0_u64;
-        for (at, key) in keys.iter().enumerate() {
-            match tables.look_ahead(arena, key.hash, key.is_written) {
-                Ahead::Found(slot) => self.prefetch_item_of(slot, key.is_written),
+        for (at, home) in homes.iter().flatten().enumerate() {
+            match tables.look_ahead(arena, *home) {
+                Ahead::Found(slot) => slots[at] = slot,
                 Ahead::NotFound => not_found |= 1 << at,
                 Ahead::Missing => {}
             }
         }
-        while not_found != 0 {
-            let key = &mut keys[not_found.trailing_zeros() as usize];
-            not_found &= not_found - 1;
+        for slot in &slots[..keys.len()] {
+            arena.prefetch(slot.address(), 1);
+        }
+        for at in ones(not_found) {
             // The first slot with the key's tag nearly always belongs to the key.
-            let Some(found) = tables.find(arena, key.hash, |_| true) else { continue };
-            if !found.slot.is_on_disk() {
-                self.prefetch_item_of(found.slot, key.is_written);
-            } else if !key.is_written {
-                key.is_on_disk = true;
+            let Some(found) = tables.find(arena, keys[at].hash, |_| true) else { continue };
+            if found.slot.is_on_disk() {
+                keys[at].is_on_disk = !keys[at].is_written;
+            } else {
+                slots[at] = found.slot;
+            }
+        }
+        for at in ones(not_found) {
+            arena.prefetch(slots[at].address(), 1);
+        }
+        for ((slot, key), home) in slots.iter().zip(&*keys).zip(homes.iter().flatten()) {
+            if key.is_written {
+                home.prefetch_to_write();
+            }
+            if !slot.is_empty() {
+                self.prefetch_item_of(*slot, key.is_written);
             }
         }
     }
@@ -94,7 +126,7 @@ impl Guard<'_> {
     /// Prefetches the index line of one key.
     #[inline]
     pub(super) fn prefetch_line(&self, hash: KeyHash) {
-        self.cache().tables.prefetch_line(&self.cache().arena, hash, false);
+        self.cache().tables.home(&self.cache().arena, hash).prefetch();
     }
 
     /// Prefetches the item of a slot, or the memory that a write accesses of the item that it
