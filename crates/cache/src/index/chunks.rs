@@ -1,7 +1,7 @@
 //! The memory of tables: chunks that are allocated on first use and never freed.
 
 use crate::index::table::Table;
-use crate::memory::arena::{prefetch, prefetch_to_write};
+use crate::memory::arena::prefetch;
 use std::sync::{Mutex, OnceLock};
 
 /// Tables in a chunk.
@@ -42,13 +42,13 @@ impl TableChunks {
         &self.chunk(number).tables[number % CHUNK_LEN]
     }
 
-    /// Prefetches a table, and its number of items for a write.
+    /// Prefetches a table, and its lock and number of items if it is locked.
     #[inline]
-    pub(super) fn prefetch(&self, number: usize, to_write: bool) {
+    pub(super) fn prefetch(&self, number: usize, is_locked: bool) {
         let Chunk { tables, items } = self.chunk(number);
         prefetch(&tables[number % CHUNK_LEN]);
-        if to_write {
-            prefetch_to_write(&items[number % CHUNK_LEN]);
+        if is_locked {
+            prefetch(&items[number % CHUNK_LEN]);
         }
     }
 

@@ -10,6 +10,7 @@
 //! the position of a fingerprint in its line gives the approximate number of evictions since then.
 
 use crate::hash::KeyHash;
+use crate::memory::arena::prefetch;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -108,6 +109,14 @@ impl GhostQueue {
     /// Sets the promotion window, in evictions.
     pub(crate) fn set_promotion_window(&self, evictions: u64) {
         self.promotion_window.store(evictions, Ordering::Relaxed);
+    }
+
+    /// Prefetches the line of a key.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: KeyHash) {
+        if let Some(line) = self.lines.get().and_then(|lines| lines.get(hash)) {
+            prefetch(line);
+        }
     }
 
     /// Returns whether a key, or another with the same fingerprint, was evicted within the

@@ -75,7 +75,7 @@ impl Guard<'_> {
     /// translations of addresses most of the time: the shorter the loop, the more keys for which
     /// the processor translates at once.
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
-        let Cache { arena, tables, .. } = self.cache();
+        let Cache { arena, tables, ghost, .. } = self.cache();
         for key in &*keys {
             tables.prefetch_table(key.hash, key.is_written);
         }
@@ -116,6 +116,7 @@ impl Guard<'_> {
         for ((slot, key), home) in slots.iter().zip(&*keys).zip(homes.iter().flatten()) {
             if key.is_written {
                 home.prefetch_to_write();
+                ghost.prefetch(key.hash);
             }
             if !slot.is_empty() {
                 self.prefetch_item_of(*slot, key.is_written);

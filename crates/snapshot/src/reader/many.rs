@@ -1,6 +1,6 @@
 //! Lookups of many keys at once. Keys are processed in groups: hash all keys of a group and
-//! prefetch their index lines, prefetch their records, then read the records. So the memory
-//! latencies of a group overlap.
+//! prefetch their index lines, find their records in these lines, prefetch the records, then read
+//! them. So the memory latencies of a group overlap.
 
 use super::file::SnapshotFile;
 use super::lookup::FastResult;
@@ -12,7 +12,7 @@ use crate::prefetch::prefetch;
 use crate::values::CowValue;
 
 /// Number of keys in a group: enough to hide the memory latency, few enough that prefetched lines
-/// are still in the first-level cache when they are used.
+/// are still in the second-level cache when they are used.
 const PREFETCH_GROUP: usize = 64;
 
 /// Number of bytes of a record that are prefetched. If they reach into a second cache line, both
@@ -89,6 +89,7 @@ impl Snapshot {
     pub fn prefetch_record(&self, Prefetched(hash): Prefetched) {
         let file = self.shard_at(hash);
         let record = file.candidate(hash);
+        file.prefetch(record);
         if let Some(window) = file.map.window(record) {
             for line in 1..PREFETCH_RECORD_LINES {
                 prefetch(&window[line * 64]);
@@ -175,6 +176,9 @@ fn for_each_key<'a, F: Files<'a>, K: AsRef<[u8]>, T>(
         for (hash, record) in hashes.iter().zip(&mut records).take(keys.len()) {
             *record = files.file_at(*hash).candidate(*hash);
         }
+        for (hash, record) in hashes.iter().zip(&records).take(keys.len()) {
+            files.file_at(*hash).prefetch(*record);
+        }
         for (((key, out), hash), record) in keys.iter().zip(out).zip(&hashes).zip(&records) {
             let (file, key) = (files.file_at(*hash), key.as_ref());
             finish(file, file.read_candidate(key, *hash, *record), key, *hash, out)?;
@@ -184,20 +188,23 @@ fn for_each_key<'a, F: Files<'a>, K: AsRef<[u8]>, T>(
 }
 
 impl SnapshotFile {
-    /// Returns the offset of the first record of the home line with the key's fingerprint, and
-    /// prefetches the record.
+    /// Returns the offset of the first record of the home line with the key's fingerprint.
     #[inline(always)]
     fn candidate(&self, hash: KeyHash) -> u64 {
         let line = self.home_line(hash);
         let Some(slot) = line.matches(hash.fingerprint()).next() else { return NO_CANDIDATE };
-        let record = line.record(slot);
+        line.record(slot)
+    }
+
+    /// Prefetches the record at an offset.
+    #[inline(always)]
+    fn prefetch(&self, record: u64) {
         if let Some(window) = self.map.window(record) {
             prefetch(&window[0]);
             if record % 64 > 64 - PREFETCH_BYTES {
                 prefetch(&window[64]);
             }
         }
-        record
     }
 
     /// Continues the fast path at a candidate record.
