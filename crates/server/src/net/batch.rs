@@ -192,24 +192,19 @@ impl Batch {
         is_done
     }
 
-    /// Hashes the keys of all requests, and prefetches their index lines and items. Checks the
-    /// slots of requests with one key if there is a `cluster`.
+    /// Hashes the keys of all requests, and prefetches their index lines and items.
     fn prefetch<T: Decoders, D: Driver<T>>(
         &mut self,
         queued: &mut [Queued<D::Request<'_>>],
-        (server, cluster): (&Server, Option<&Cluster>),
+        server: &Server,
         guard: &Guard<'_>,
     ) {
         let Self { keys, numbers, spans, snapshot_keys, .. } = self;
         keys.clear();
         numbers.clear();
-        for (number, queued) in queued.iter_mut().enumerate() {
-            let Queued { request, is_served, .. } = queued;
+        for (number, Queued { request, .. }) in queued.iter().enumerate() {
             let is_written = D::replaces(request);
-            let mut count = 0;
             D::keys(request, spans, |key| {
-                count += 1;
-                *is_served = false;
                 if let Some(key) = server.snapshot_key(key) {
                     snapshot_keys.push(key.prefetch());
                     return snapshot_keys.len() < MAX_PREFETCHED_KEYS;
@@ -218,12 +213,7 @@ impl Batch {
                 let key_of = if is_written { BatchKey::to_write } else { BatchKey::to_read };
                 keys.push(key_of(hash));
                 numbers.push(number as u32);
-                let has_room = keys.len() < MAX_PREFETCHED_KEYS;
-                if let Some(cluster) = cluster {
-                    // Without room, further keys of the request are not seen here.
-                    *is_served = count == 1 && has_room && cluster.serves(key);
-                }
-                has_room
+                keys.len() < MAX_PREFETCHED_KEYS
             });
         }
         if let Some(snapshots) = &server.snapshots {
@@ -236,6 +226,23 @@ impl Batch {
             for (_, number) in keys.iter().zip(numbers).filter(|(key, _)| key.is_on_disk()) {
                 queued[*number as usize].on_disk = true;
             }
+        }
+    }
+
+    /// Checks the slots of requests with one key. The items that are prefetched arrive meanwhile.
+    fn check_slots<T: Decoders, D: Driver<T>>(
+        &self,
+        queued: &mut [Queued<D::Request<'_>>],
+        (server, cluster): (&Server, &Cluster),
+    ) {
+        for Queued { request, is_served, .. } in queued {
+            let mut count = 0;
+            D::keys(request, &self.spans, |key| {
+                count += 1;
+                let is_only = count == 1 && server.snapshot_key(key).is_none();
+                *is_served = is_only && cluster.serves(key);
+                is_only
+            });
         }
     }
 
@@ -274,7 +281,10 @@ impl Batch {
         let is_permitted = permit.is_held();
         memcache.flush_if_due(&guard);
         let cluster = server.cluster.as_deref().filter(|_| is_permitted);
-        self.prefetch::<T, D>(queued, (server, cluster), &guard);
+        self.prefetch::<T, D>(queued, server, &guard);
+        if let Some(cluster) = cluster {
+            self.check_slots::<T, D>(queued, (server, cluster));
+        }
         self.sample_keys::<T, D>(works, queued, (connections, server));
         let mut replies_len = 0;
         let mut any_held = false;
