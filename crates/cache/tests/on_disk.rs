@@ -490,6 +490,16 @@ fn prefetching_finds_which_items_are_on_disk() {
     assert!((49_000..=on_disk).contains(&found), "{found} of {on_disk}");
     assert!(count_on_disk(50_000..150_000, BatchKey::to_read) < 100);
     assert_eq!(count_on_disk(0..50_000, BatchKey::to_write), 0);
+    // Keys can be prefetched again after their items have moved to memory.
+    let mut keys: Vec<_> =
+        (0..100).map(|number| BatchKey::to_read(cache.hash(&key(number)))).collect();
+    guard.prefetch(&mut keys);
+    assert!(keys.iter().any(BatchKey::is_on_disk));
+    for number in 0..100 {
+        guard.set(&key(number), b"value", &Write::new()).map(drop).expect("room");
+    }
+    guard.prefetch(&mut keys);
+    assert!(!keys.iter().any(BatchKey::is_on_disk));
 }
 
 /// The probability that a lookup of a missing key needs a read is at most 0.001.

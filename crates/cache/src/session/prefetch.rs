@@ -21,14 +21,14 @@ pub struct BatchKey {
 }
 
 impl BatchKey {
-    /// Creates it for a key that is looked up.
+    /// Creates a key that is looked up.
     #[inline]
     #[must_use]
     pub fn to_read(hash: KeyHash) -> Self {
         Self { hash, is_written: false, is_on_disk: false }
     }
 
-    /// Creates it for a key that is stored or removed.
+    /// Creates a key that is stored or removed.
     #[inline]
     #[must_use]
     pub fn to_write(hash: KeyHash) -> Self {
@@ -42,8 +42,8 @@ impl BatchKey {
         self.hash
     }
 
-    /// Returns whether [`Guard::prefetch`] found that the item of a key that is looked up is
-    /// probably on disk.
+    /// Returns whether the last [`Guard::prefetch`] found that the item of a key that is looked up
+    /// is probably on disk.
     #[inline]
     #[must_use]
     pub fn is_on_disk(&self) -> bool {
@@ -76,7 +76,8 @@ impl Guard<'_> {
     /// the processor translates at once.
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
         let Cache { arena, tables, ghost, .. } = self.cache();
-        for key in &*keys {
+        for key in &mut *keys {
+            key.is_on_disk = false;
             tables.prefetch_table(key.hash, key.is_written);
         }
         let mut homes = [None; GROUP];
@@ -87,7 +88,7 @@ impl Guard<'_> {
         for home in homes.iter().flatten() {
             home.prefetch();
         }
-        // Empty for a key whose item is not found in its home line.
+        // The slot of each key's item in memory; empty while none is known.
         let mut slots = [Slot(0); GROUP];
         // One bit for each key.
         let mut not_found = 0_u64;
