@@ -289,6 +289,12 @@ impl<'g> Item<'g> {
         &self.bytes[self.header.key()]
     }
 
+    /// Returns whether the item has this key.
+    #[inline]
+    pub(crate) fn has_key(&self, key: &[u8]) -> bool {
+        self.header.key_len == key.len() && keys_equal(self.key(), key)
+    }
+
     /// Returns the value.
     #[inline]
     pub fn value(&self) -> &'g [u8] {

@@ -1,8 +1,8 @@
 //! Random commands, compared with a simple model.
 
 use nuthatch_cache::{
-    Cache, Clock, Condition, Error, Eviction, Expiry, Guard, ManualClock, Options, Outcome, Result,
-    Write,
+    BatchKey, Cache, Clock, Condition, Error, Eviction, Expiry, Guard, Item, ManualClock, Options,
+    Outcome, Result, Write,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -125,6 +125,8 @@ struct Model {
     now_ms: u64,
     max_value_len: usize,
     written: u8,
+    /// All keys by their numbers, prefetched at the start of the turn.
+    prefetched: Vec<BatchKey>,
 }
 
 impl Model {
@@ -167,8 +169,10 @@ impl Model {
                 self.entries.insert(key, entry);
             }
             Command::Get { key } => {
-                let key = key_of(*key);
-                assert_eq!(seen(guard, &key).as_ref(), self.live(&key));
+                let (key, prefetched) = (key_of(*key), &self.prefetched[usize::from(*key)]);
+                assert_eq!(entry(guard.get(&key), &key).as_ref(), self.live(&key));
+                let item = guard.get_prefetched(&key, prefetched);
+                assert_eq!(entry(item, &key).as_ref(), self.live(&key));
             }
             Command::Cas { key } => {
                 let key = key_of(*key);
@@ -248,8 +252,8 @@ impl Model {
     }
 }
 
-fn seen(guard: &Guard<'_>, key: &[u8]) -> Option<Entry> {
-    let item = guard.get(key)?;
+fn entry(item: Option<Item<'_>>, key: &[u8]) -> Option<Entry> {
+    let item = item?;
     assert_eq!(item.key(), key);
     Some(Entry {
         value: item.value().to_vec(),
@@ -266,8 +270,14 @@ fn run(commands: &[Command], eviction: Eviction) {
     let cache = Cache::new(options.eviction(eviction).seed(7)).expect("a cache");
     let mut session = cache.session().expect("a session");
     let now_ms = clock.now_ms();
-    let mut model =
-        Model { entries: HashMap::new(), now_ms, max_value_len: cache.max_value_len(), written: 0 };
+    let hashes = (0..=255).map(|number| cache.hash(&key_of(number)));
+    let mut model = Model {
+        entries: HashMap::new(),
+        now_ms,
+        max_value_len: cache.max_value_len(),
+        written: 0,
+        prefetched: hashes.map(BatchKey::to_read).collect(),
+    };
     let mut guard = session.guard();
     for command in commands {
         model.apply(&mut guard, command);
@@ -278,11 +288,12 @@ fn run(commands: &[Command], eviction: Eviction) {
             drop(guard);
             guard = session.guard();
             model.now_ms = clock.now_ms();
+            guard.prefetch(&mut model.prefetched);
         }
     }
     for number in 0..=255 {
         let key = key_of(number);
-        assert_eq!(seen(&guard, &key).as_ref(), model.live(&key), "key {number}");
+        assert_eq!(entry(guard.get(&key), &key).as_ref(), model.live(&key), "key {number}");
     }
     let stats = cache.stats();
     assert!(stats.memory <= MEMORY && stats.evicted == 0, "{stats:?}");

@@ -126,6 +126,7 @@ const UNSAFE: &[(&str, &[&str])] = &[
     (
         "SIMD, prefetching, and lists of numbers that are read in place",
         &[
+            "crates/cache/src/memory/line.rs",
             "crates/cluster/src/slot/crc16/mod.rs",
             "crates/segments/src/checksum/stripes.rs",
             "crates/snapshot/src/format/line.rs",

@@ -115,11 +115,25 @@ impl Slot {
         ((self.0 & TAG) >> ADDRESS_BITS) as u32
     }
 
+    /// Returns what the upper half of a slot is for which [`has_tag`](Self::has_tag) is true, and
+    /// the mask of the bits that matter.
+    #[inline]
+    pub(crate) fn upper_half_of(tag: u32) -> (u32, u32) {
+        const { assert!(ADDRESS_BITS >= 32) };
+        (tag << (ADDRESS_BITS - 32), ((TAG | ON_DISK) >> 32) as u32)
+    }
+
     /// Returns whether this is the slot of an item in memory with this tag. An empty slot may have
     /// any tag.
     #[inline]
     pub(crate) fn has_tag(self, tag: u32) -> bool {
         (self.0 ^ u64::from(tag) << ADDRESS_BITS) & (TAG | ON_DISK) == 0
+    }
+
+    /// Returns whether this is the slot of the same item in memory as another one.
+    #[inline]
+    pub(crate) fn has_item_of(self, other: Self) -> bool {
+        (self.0 ^ other.0) & (ADDRESS | TAG | ON_DISK) == 0 && !self.is_empty()
     }
 
     #[inline]

@@ -14,7 +14,8 @@
 
 use crate::hash::{LONG_TAG_BITS, TAG_BITS};
 use crate::index::slot::{HOME_BITS, Slot};
-use crate::memory::arena::{Arena, INDEX_PAGE_LINES, Line, prefetch, prefetch_to_write};
+use crate::memory::arena::{Arena, INDEX_PAGE_LINES, prefetch, prefetch_to_write};
+use crate::memory::line::Line;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Maximum number of pages of a table, which is split long before it has as many.
@@ -67,11 +68,24 @@ pub(crate) struct Position {
     pub(crate) slot: Slot,
 }
 
+/// The position of a slot that was found ahead of the lookup of its key, and the version of the
+/// table at that time. The slot is empty if none was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sighting {
+    version: u32,
+    pub(crate) position: Position,
+}
+
+impl Sighting {
+    pub(crate) const NONE: Self =
+        Self { version: 0, position: Position { line: 0, at: 0, slot: Slot(0) } };
+}
+
 /// What the home line of a key says about its slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ahead {
     /// It is probably this one, of an item in memory.
-    Found(Slot),
+    Found(Sighting),
     /// It may be in another line, or that of an item on disk.
     NotFound,
     /// There is none.
@@ -83,6 +97,9 @@ pub(crate) enum Ahead {
 pub(crate) struct Home<'a> {
     table: &'a Table,
     line: &'a Line,
+    /// The number of the line in the table.
+    number: u32,
+    version: u32,
     tag: u32,
 }
 
@@ -103,14 +120,15 @@ impl Home<'_> {
     /// may be there.
     #[inline]
     pub(crate) fn look_ahead(self, arena: &Arena) -> Ahead {
-        if let Some((_, slot)) = slots_with(self.line, self.tag).next() {
-            return Ahead::Found(slot);
+        if let Some((at, slot)) = slots_with(self.line, self.tag).next() {
+            let position = Position { line: self.number, at, slot };
+            return Ahead::Found(Sighting { version: self.version, position });
         }
         if !load(self.line, 0).overflows() {
             return Ahead::Missing;
         }
         let lines = self.table.lines(arena);
-        prefetch(lines.line(lines.next(lines.home(self.tag))));
+        prefetch(lines.line(lines.next(self.number)));
         Ahead::NotFound
     }
 }
@@ -266,12 +284,8 @@ fn tag_of(long_tag: u32) -> u32 {
 /// Returns a bit for each slot of an item in memory with this tag, and for some empty ones.
 #[inline]
 fn matches(line: &Line, tag: u32) -> u32 {
-    let mut matches = 0;
-    for at in 0..Line::SLOTS {
-        let slot = Slot(line.0[at].load(Ordering::Relaxed));
-        matches |= u32::from(slot.has_tag(tag)) << at;
-    }
-    matches
+    let (wanted, mask) = Slot::upper_half_of(tag);
+    line.upper_halves_equal(wanted, mask)
 }
 
 /// Returns the slots of items in memory with this tag, with their places in the line.
@@ -361,9 +375,28 @@ impl Table {
     /// Returns the home line of a tag. Reads the table, but not the line.
     #[inline]
     pub(crate) fn home<'a>(&'a self, arena: &'a Arena, tag: u32) -> Home<'a> {
+        let version = self.version.load(Ordering::Acquire);
         let lines = self.lines(arena);
+        let number = lines.home(tag);
         // A table without lines reads one that it had before, or the empty page.
-        Home { table: self, line: lines.line(lines.home(tag)), tag }
+        Home { table: self, line: lines.line(number), number, version, tag }
+    }
+
+    /// Returns the position of a slot that was found ahead, with its present frequency. `None` if
+    /// the table has grown or was split since, or if the slot is that of another item now.
+    #[inline]
+    pub(crate) fn find_again(&self, arena: &Arena, seen: Sighting) -> Option<Position> {
+        let Sighting { version, position } = seen;
+        if version & 1 != 0 || self.version.load(Ordering::Acquire) != version {
+            return None;
+        }
+        let lines = self.lines(arena);
+        let Position { line, at, slot } = position;
+        if line >= lines.count {
+            return None;
+        }
+        let present = load(lines.line(line), at as usize);
+        present.has_item_of(slot).then_some(Position { slot: present, ..position })
     }
 
     /// Finds a slot with this long tag without a lock: that of an item in memory for which

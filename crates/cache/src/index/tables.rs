@@ -7,7 +7,9 @@ use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
-use crate::index::table::{Ahead, Home, Position, RETIRED, Room, Table, TableWriter};
+use crate::index::table::{
+    Ahead, Home, Position, RETIRED, Room, Sighting, Table, TableWriter,
+};
 use crate::memory::arena::Arena;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -114,6 +116,18 @@ impl Tables {
             Ahead::Missing if self.with_disk => Ahead::NotFound,
             ahead => ahead,
         }
+    }
+
+    /// Returns the position of a slot that [`look_ahead`](Self::look_ahead) has found, if it still
+    /// belongs to the same item.
+    #[inline]
+    pub(crate) fn find_again(
+        &self,
+        arena: &Arena,
+        hash: KeyHash,
+        seen: Sighting,
+    ) -> Option<Position> {
+        self.table_of(hash).1.find_again(arena, seen)
     }
 
     /// Finds the slot of a key without a lock. `is_match` compares the key of an item in memory. If

@@ -4,7 +4,8 @@
 //!
 //! An address in this crate is an offset in bytes from the start of the arena.
 //!
-//! This file contains all unsafe code of the crate. It is sound for these reasons:
+//! This file contains all unsafe code of the crate, apart from SIMD in `line.rs`. It is sound for
+//! these reasons:
 //! - Bytes of a segment are written only through a [`Tail`]. At most one tail exists for a range of
 //!   memory: `Segments` creates it, and creates another only after all readers have left.
 //! - Bytes are read only below a tail, where nothing is written any more, and only while the reader
@@ -17,18 +18,10 @@
 
 use crate::error::{Error, Result};
 use crate::memory::epoch::EpochGuard;
+use crate::memory::line::Line;
 use crate::memory::meta::SegmentRef;
 use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
-
-/// A line of the index: as many slots as fit in a cache line.
-#[repr(align(64))]
-pub(crate) struct Line(pub(crate) [AtomicU64; Self::SLOTS]);
-
-impl Line {
-    pub(crate) const SLOTS: usize = 8;
-}
 
 /// Bytes of an index page, and index lines in it. A table consists of a few pages, so that it can
 /// grow by small steps.

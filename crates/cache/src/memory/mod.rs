@@ -4,14 +4,15 @@
 //! - `segments` methods, by step: `prefill`, `pending`, `large`, `seal`, `scans`, `open`, `refs`,
 //!   `retire`, `queues`, `sparse`;
 //! - `segments`: the state that all of those share, and the memory limit;
-//! - data and mechanisms: `removed`, `arena`, `epoch`, `expiry_queue`, `meta`, `list`, `runs`,
-//!   `dirty`.
+//! - data and mechanisms: `removed`, `arena`, `line`, `epoch`, `expiry_queue`, `meta`, `list`,
+//!   `runs`, `dirty`.
 
 pub(crate) mod arena;
 pub(crate) mod dirty;
 pub(crate) mod epoch;
 pub(crate) mod expiry_queue;
 pub(crate) mod large;
+pub(crate) mod line;
 pub(crate) mod list;
 pub(crate) mod meta;
 pub(crate) mod open;

@@ -5,7 +5,8 @@
 //! the start of the segment and take a 256th of it. If several items start in the same 32 bytes, a
 //! set bit means that one of them was removed, and the index decides.
 
-use crate::memory::arena::{Arena, INDEX_PAGE_LEN, Line, prefetch};
+use crate::memory::arena::{Arena, INDEX_PAGE_LEN, prefetch};
+use crate::memory::line::Line;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of a segment that a bit stands for. Most items are longer.

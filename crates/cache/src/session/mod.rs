@@ -5,9 +5,9 @@
 //! - `restore` and `promote`, then `set_all`, `put`, `scan`, `expire_step`: operations of a guard;
 //! - `demote`, then `reclaim`, then `expire`: freeing memory;
 //! - `large`, then `pending` and `append`: writing items; `remove`: removing them;
-//! - `item_ref`, `value_ref`: keeping and locating items; `prefetch`: prefetching for
-//!   batches;
+//! - `item_ref`, `value_ref`: keeping and locating items;
 //! - `read`: lookups;
+//! - `prefetch`: prefetching for batches;
 //! - `on_disk`: what operations need from disk, and which records they replace;
 //! - `state`: the structs of sessions and guards, with their data in `victim`, `demotions`,
 //!   `expiry_scan` and `cursor`.

@@ -4,13 +4,15 @@
 use crate::cache::Cache;
 use crate::hash::KeyHash;
 use crate::index::slot::Slot;
-use crate::index::table::Ahead;
-use crate::session::read::HEADER_AND_KEY_LEN;
+use crate::index::table::{Ahead, Sighting};
 use crate::session::state::Guard;
 
 /// Keys whose memory is prefetched together: so few that it is still in the second-level cache when
 /// it is accessed.
 const GROUP: usize = u64::BITS as usize;
+
+/// Approximate bytes of the header and key of an item.
+pub(super) const HEADER_AND_KEY_LEN: usize = 32;
 
 /// A key of a batch of operations: [`Guard::prefetch`].
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +20,8 @@ pub struct BatchKey {
     hash: KeyHash,
     is_written: bool,
     is_on_disk: bool,
+    /// The slot of the item that was found in memory, if it is in the home line of the key.
+    pub(super) seen: Sighting,
 }
 
 impl BatchKey {
@@ -25,14 +29,14 @@ impl BatchKey {
     #[inline]
     #[must_use]
     pub fn to_read(hash: KeyHash) -> Self {
-        Self { hash, is_written: false, is_on_disk: false }
+        Self { hash, is_written: false, is_on_disk: false, seen: Sighting::NONE }
     }
 
     /// Creates a key that is stored or removed.
     #[inline]
     #[must_use]
     pub fn to_write(hash: KeyHash) -> Self {
-        Self { hash, is_written: true, is_on_disk: false }
+        Self { is_written: true, ..Self::to_read(hash) }
     }
 
     /// Returns the hash of the key.
@@ -77,7 +81,7 @@ impl Guard<'_> {
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
         let Cache { arena, tables, ghost, .. } = self.cache();
         for key in &mut *keys {
-            key.is_on_disk = false;
+            (key.is_on_disk, key.seen) = (false, Sighting::NONE);
             tables.prefetch_table(key.hash, key.is_written);
         }
         let mut homes = [None; GROUP];
@@ -94,7 +98,7 @@ impl Guard<'_> {
         let mut not_found = 0_u64;
         for (at, home) in homes.iter().flatten().enumerate() {
             match tables.look_ahead(arena, *home) {
-                Ahead::Found(slot) => slots[at] = slot,
+                Ahead::Found(seen) => (slots[at], keys[at].seen) = (seen.position.slot, seen),
                 Ahead::NotFound => not_found |= 1 << at,
                 Ahead::Missing => {}
             }

@@ -7,10 +7,8 @@ use crate::index::slot::{MAX_FREQUENCY, Slot};
 use crate::index::table::Position;
 use crate::item::{Header, Item};
 use crate::memory::removed::RemovedBits;
+use crate::session::prefetch::BatchKey;
 use crate::session::state::{Expect, Guard};
-
-/// Approximate bytes of the header and key of an item.
-pub(super) const HEADER_AND_KEY_LEN: usize = 32;
 
 impl Guard<'_> {
     /// Returns the item at an address.
@@ -65,25 +63,52 @@ impl Guard<'_> {
     /// Returns the item of a key as [`get`](Self::get) does, for a key whose hash is known.
     #[inline]
     pub fn get_hashed(&self, key: &[u8], hash: KeyHash) -> Option<Item<'_>> {
-        let counters = &self.session.counters;
         let Some(position) = self.position(key, hash) else {
+            let counters = &self.session.counters;
             let evicted = self.cache().ghost.contains(hash);
             let misses = if evicted { &counters.misses_evicted } else { &counters.misses_absent };
             misses.add(1);
             return None;
         };
-        let frequency = position.slot.frequency();
         if position.slot.is_on_disk() {
             self.note_on_disk(hash, position.slot);
             return None;
         }
-        let item = self.item(position.slot.address(), frequency);
+        let item = self.item(position.slot.address(), position.slot.frequency());
+        self.count_read(hash, position, item)
+    }
+
+    /// Returns the item of a key as [`get`](Self::get) does, for a key that
+    /// [`prefetch`](Self::prefetch) has looked up: it need not search the index again if the item is
+    /// where it was.
+    #[inline]
+    pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
+        let Cache { arena, tables, .. } = self.cache();
+        let hash = prefetched.hash();
+        if let Some(position) = tables.find_again(arena, hash, prefetched.seen) {
+            let item = self.item(position.slot.address(), position.slot.frequency());
+            if item.has_key(key) {
+                return self.count_read(hash, position, item);
+            }
+        }
+        self.get_hashed(key, hash)
+    }
+
+    /// Returns an item that was found at this position, unless it has expired. Counts the read.
+    #[inline]
+    fn count_read<'i>(
+        &self,
+        hash: KeyHash,
+        position: Position,
+        item: Item<'i>,
+    ) -> Option<Item<'i>> {
+        let counters = &self.session.counters;
         if self.is_expired(&item) {
             counters.misses_expired.add(1);
             return None;
         }
         counters.hits.add(1);
-        if frequency < MAX_FREQUENCY {
+        if item.frequency < MAX_FREQUENCY {
             self.cache().tables.count_use(&self.cache().arena, hash, position);
         }
         Some(item)

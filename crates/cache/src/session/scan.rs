@@ -7,7 +7,7 @@ use crate::index::table::MAX_PAGES;
 use crate::index::tables::Tables;
 use crate::item::Item;
 use crate::memory::arena::INDEX_PAGE_LINES;
-use crate::session::read::HEADER_AND_KEY_LEN;
+use crate::session::prefetch::HEADER_AND_KEY_LEN;
 use crate::session::state::Guard;
 
 /// Maximum number of index lines examined for each item requested. Bounds the time of a call when

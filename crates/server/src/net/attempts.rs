@@ -123,7 +123,9 @@ impl Retry<'_> {
             return Some(Held::Memory);
         }
         let admission = Admission::of_request(is_permitted, false);
-        let mut context = Context { guard, connection, server, memcache, spans, admission };
+        let prefetched = None;
+        let mut context =
+            Context { guard, connection, server, memcache, spans, admission, prefetched };
         D::out_of_memory(request, &mut context);
         None
     }
@@ -189,7 +191,9 @@ impl Retry<'_> {
             }
         }
         let admission = Admission::of_request(is_permitted, false);
-        let mut context = Context { guard, connection, server, memcache, spans, admission };
+        let prefetched = None;
+        let mut context =
+            Context { guard, connection, server, memcache, spans, admission, prefetched };
         execute_one::<T, D>(request, &mut context).is_ok()
     }
 

@@ -35,12 +35,17 @@ const MAX_PREFETCHED_KEYS: usize = 256;
 const MAX_CONNECTION_EFFORT: usize = 1024;
 const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
+/// The index of the first key of a request without prefetched keys.
+const NO_KEY: u32 = u32::MAX;
+
 /// A decoded request.
 struct Queued<R> {
     work: usize,
     /// The offset of its end, with bytes after it that need no reply.
     end: usize,
     request: R,
+    /// The index of its first key among those that are prefetched; [`NO_KEY`] if it has none.
+    first_key: u32,
     /// Whether one of its keys is probably on disk.
     on_disk: bool,
     /// Whether it has one key, whose slot this node of a cluster serves under the guard of the
@@ -173,7 +178,9 @@ impl Batch {
                 Step::Request { request, consumed } => {
                     progress.decoded += consumed;
                     let end = progress.decoded;
-                    queued.push(Queued { work, end, request, on_disk: false, is_served: false });
+                    let (on_disk, is_served) = (false, false);
+                    let first_key = NO_KEY;
+                    queued.push(Queued { work, end, request, first_key, on_disk, is_served });
                 }
                 Step::Skip { consumed } => {
                     progress.decoded += consumed;
@@ -202,8 +209,9 @@ impl Batch {
         let Self { keys, numbers, spans, snapshot_keys, .. } = self;
         keys.clear();
         numbers.clear();
-        for (number, Queued { request, .. }) in queued.iter().enumerate() {
+        for (number, Queued { request, first_key, .. }) in queued.iter_mut().enumerate() {
             let is_written = D::replaces(request);
+            let first = keys.len();
             D::keys(request, spans, |key| {
                 if let Some(key) = server.snapshot_key(key) {
                     snapshot_keys.push(key.prefetch());
@@ -215,6 +223,9 @@ impl Batch {
                 numbers.push(number as u32);
                 keys.len() < MAX_PREFETCHED_KEYS
             });
+            if keys.len() > first {
+                *first_key = first as u32;
+            }
         }
         if let Some(snapshots) = &server.snapshots {
             for key in snapshot_keys.drain(..) {
@@ -290,7 +301,7 @@ impl Batch {
         let mut any_held = false;
         // What was found about slots holds until the guard is renewed.
         let mut is_first_guard = true;
-        for Queued { work, end, request, on_disk, is_served } in &*queued {
+        for Queued { work, end, request, first_key, on_disk, is_served } in &*queued {
             let number = works[*work].connection;
             let keeps_items = disk.is_some() && D::changes_several(request);
             if *shared && D::is_exclusive(request) || keeps_items {
@@ -307,7 +318,16 @@ impl Batch {
             let before = connection.unsent_len();
             let spans = &self.spans;
             let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
-            let first = Context { guard: &guard, connection, server, memcache, spans, admission };
+            let prefetched = self.keys.get(*first_key as usize).copied();
+            let first = Context {
+                guard: &guard,
+                connection,
+                server,
+                memcache,
+                spans,
+                admission,
+                prefetched,
+            };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
                 is_first_guard = false;

@@ -6,7 +6,7 @@ use crate::cluster::{Admission, Forward};
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{MemcachedState, Server};
-use nuthatch_cache::Guard;
+use nuthatch_cache::{BatchKey, Guard};
 
 /// What the next bytes of a connection contain.
 pub(crate) enum Step<R> {
@@ -36,6 +36,8 @@ pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) spans: &'a [Span],
     /// What was checked of the slots of the request.
     pub(crate) admission: Admission,
+    /// The first key of the request in the cache, if it was prefetched.
+    pub(crate) prefetched: Option<BatchKey>,
 }
 
 /// A protocol: decodes requests, executes them and writes their replies.

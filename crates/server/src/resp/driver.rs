@@ -35,7 +35,7 @@ pub(crate) enum Request<'b> {
 
 impl Request<'_> {
     /// Decodes the next request.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next<'b>(
         decoder: &mut Decoder,
         bytes: &'b [u8],
@@ -84,7 +84,7 @@ impl Request<'_> {
 impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver {
     type Request<'b> = Request<'b>;
 
-    #[inline]
+    #[inline(always)]
     fn next<'b>(
         connection: &mut Connection<T>,
         bytes: &'b [u8],
@@ -97,8 +97,11 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
     }
 
     #[inline]
-    fn keys(request: &Request<'_>, spans: &[Span], each: impl FnMut(&[u8]) -> bool) {
-        if let Some((args, Some(found))) = request.parts(spans) {
+    fn keys(request: &Request<'_>, spans: &[Span], mut each: impl FnMut(&[u8]) -> bool) {
+        let Some((args, Some(found))) = request.parts(spans) else { return };
+        if let Some(key) = args.only_key(found.command.keys) {
+            each(key);
+        } else {
             args.keys(found.command.keys).all(each);
         }
     }
@@ -158,7 +161,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
-        let Context { guard, connection, server, spans, admission, .. } = context;
+        let Context { guard, connection, server, spans, admission, prefetched, .. } = context;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
                 connection.refuse_http(server);
@@ -178,8 +181,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
         let Connection { client, out, in_place, .. } = &mut **connection;
         let args = args.with_pending_value(in_place.get());
-        let admission = *admission;
-        let mut call = Call { guard, client, server, args, out, admission };
+        let (admission, prefetched) = (*admission, *prefetched);
+        let mut call = Call { guard, client, server, args, out, admission, prefetched };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
         }
@@ -210,8 +213,8 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         let Context { guard, connection, server, spans, admission, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            let admission = *admission;
-            let mut call = Call { guard, client, server, args, out, admission };
+            let (admission, prefetched) = (*admission, None);
+            let mut call = Call { guard, client, server, args, out, admission, prefetched };
             refuse_for_memory(&mut call, found);
         }
     }

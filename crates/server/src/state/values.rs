@@ -6,7 +6,7 @@
 use super::Server;
 use crate::compression::EncodedValue;
 use crate::output::ZeroCopyValues;
-use nuthatch_cache::{Guard, Item, Outcome, Result, Write};
+use nuthatch_cache::{Guard, Item, KeyHash, Outcome, Result, Write};
 
 pub(crate) use crate::compression::raw_len;
 
@@ -55,10 +55,21 @@ pub(crate) fn set(
     value: &[u8],
     write: &Write<'_>,
 ) -> Result<Outcome> {
+    set_hashed((guard, server), (key, server.cache.hash(key)), value, write)
+}
+
+/// Stores a value as [`set`] does, for a key whose hash is known.
+#[inline]
+pub(crate) fn set_hashed(
+    (guard, server): Place<'_>,
+    (key, hash): (&[u8], KeyHash),
+    value: &[u8],
+    write: &Write<'_>,
+) -> Result<Outcome> {
     if !server.compression.is_on() {
-        return guard.set(key, value, write);
+        return guard.set_hashed(key, hash, value, write);
     }
-    set_encoded(guard, key, &server.compression.encode(key, value), write)
+    set_encoded(guard, (key, hash), &server.compression.encode(key, value), write)
 }
 
 /// Stores a value, compressed if that makes it shorter, even if compression is off.
@@ -68,16 +79,17 @@ pub(crate) fn set_compressed(
     value: &[u8],
     write: &Write<'_>,
 ) -> Result<Outcome> {
-    set_encoded(guard, key, &server.compression.compress(key, value), write)
+    let hash = server.cache.hash(key);
+    set_encoded(guard, (key, hash), &server.compression.compress(key, value), write)
 }
 
 fn set_encoded(
     guard: &Guard<'_>,
-    key: &[u8],
+    (key, hash): (&[u8], KeyHash),
     encoded: &EncodedValue<'_>,
     write: &Write<'_>,
 ) -> Result<Outcome> {
-    guard.set(key, encoded.bytes(), &write.compressed(encoded.is_compressed()))
+    guard.set_hashed(key, hash, encoded.bytes(), &write.compressed(encoded.is_compressed()))
 }
 
 /// Stores a value if that of the key is `expected`.

@@ -71,6 +71,13 @@ impl<'a> Args<'a> {
         self.bytes.len() + self.pending_value.map_or(0, PendingValue::value_len)
     }
 
+    /// Returns the key of a command with one key, its first argument, without the search of
+    /// [`keys`](Self::keys).
+    #[inline]
+    pub(crate) fn only_key(&self, keys: Keys) -> Option<&'a [u8]> {
+        if keys == Keys::ONE { self.spans.get(1).map(|span| self.of(*span)) } else { None }
+    }
+
     /// Returns the arguments that are keys.
     pub fn keys(&self, keys: Keys) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let last = usize::try_from(keys.last).unwrap_or_else(|_| {

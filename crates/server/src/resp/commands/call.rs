@@ -8,7 +8,7 @@ use crate::output::MIN_VALUE_REF_LEN;
 use crate::resp::{Reply, Span};
 use crate::state::values::{self, Place};
 use crate::state::{Flags, Keys, Server, SnapshotKey};
-use nuthatch_cache::{Guard, Item};
+use nuthatch_cache::{BatchKey, Guard, Item, KeyHash};
 use std::fmt;
 use std::sync::Arc;
 
@@ -127,6 +127,8 @@ pub struct Call<'a> {
     pub out: &'a mut Vec<u8>,
     /// Whether slots of a cluster have to be checked.
     pub admission: Admission,
+    /// The first key of the command in the cache, if it was prefetched.
+    pub prefetched: Option<BatchKey>,
 }
 
 impl<'a> Call<'a> {
@@ -149,6 +151,21 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn place(&self) -> Place<'a> {
         (self.guard, self.server)
+    }
+
+    /// Looks up the only key of the command, which is not one of a snapshot.
+    #[inline]
+    pub(crate) fn item(&self, key: &[u8]) -> Option<Item<'a>> {
+        match &self.prefetched {
+            Some(prefetched) => self.guard.get_prefetched(key, prefetched),
+            None => self.guard.get(key),
+        }
+    }
+
+    /// Returns the hash of the only key of the command, which is not one of a snapshot.
+    #[inline]
+    pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
+        self.prefetched.map_or_else(|| self.server.cache.hash(key), |it| it.hash())
     }
 
     /// Replies with the raw value of an item.

@@ -40,10 +40,10 @@ fn mget(call: &mut Call<'_>) -> Result {
         let hashes = args.from(start).take(BATCH).map(|key| call.server.cache.hash(key));
         keys.extend(hashes.map(BatchKey::to_read));
         call.guard.prefetch(&mut keys);
-        for (key, ahead) in args.from(start).zip(&keys) {
+        for (key, prefetched) in args.from(start).zip(&keys) {
             if let Some(key) = call.snapshot_key(key) {
                 call.reply_snapshot(key)?;
-            } else if let Some(item) = call.guard.get_hashed(key, ahead.hash()) {
+            } else if let Some(item) = call.guard.get_prefetched(key, prefetched) {
                 call.reply_value(&item)?;
             } else {
                 call.reply().null();

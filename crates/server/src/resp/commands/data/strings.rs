@@ -26,7 +26,7 @@ fn get(call: &mut Call<'_>) -> Result {
     if let Some(key) = call.snapshot_key(key) {
         return call.reply_snapshot(key);
     }
-    match call.guard.get(key) {
+    match call.item(key) {
         Some(item) => call.reply_value(&item)?,
         None => call.reply().null(),
     }
@@ -38,7 +38,7 @@ fn get(call: &mut Call<'_>) -> Result {
 fn set(call: &mut Call<'_>) -> Result {
     let (key, value) = (call.args.get(1), call.args.get(2));
     if call.args.len() == 3 {
-        values::set(call.place(), key, value, &Write::new()).map(drop)?;
+        values::set_hashed(call.place(), (key, call.hash(key)), value, &Write::new()).map(drop)?;
         call.reply().ok();
         return Ok(());
     }

@@ -1,0 +1,105 @@
+//! Lookups of keys that were prefetched, after the index has changed.
+
+use nuthatch_cache::{BatchKey, Cache, Eviction, Guard, Options, Write};
+
+const KEYS: u64 = 20_000;
+
+fn key(number: u64) -> [u8; 8] {
+    number.to_le_bytes()
+}
+
+fn cache() -> Cache {
+    Cache::new(Options::new().memory(64 << 20).eviction(Eviction::None)).expect("a cache")
+}
+
+fn set(guard: &Guard<'_>, number: u64, value: &[u8]) {
+    guard.set(&key(number), value, &Write::new()).map(drop).expect("room");
+}
+
+/// Prefetches all keys, and half as many that have no item.
+fn prefetched(cache: &Cache, guard: &Guard<'_>) -> Vec<BatchKey> {
+    let numbers = 0..KEYS * 3 / 2;
+    let mut keys: Vec<_> =
+        numbers.map(|number| BatchKey::to_read(cache.hash(&key(number)))).collect();
+    guard.prefetch(&mut keys);
+    keys
+}
+
+/// Compares lookups with those of keys that were not prefetched. Returns how many keys have an item.
+fn count_found(guard: &Guard<'_>, keys: &[BatchKey]) -> usize {
+    let has_item = |(number, prefetched): (u64, &BatchKey)| {
+        let item = guard.get_prefetched(&key(number), prefetched);
+        let item = item.map(|item| (item.key().to_vec(), item.value().to_vec()));
+        let expected = guard.get(&key(number)).map(|item| item.value().to_vec());
+        assert_eq!(item, expected.map(|value| (key(number).to_vec(), value)), "{number}");
+        item.is_some()
+    };
+    (0..).zip(keys).filter(|key| has_item(*key)).count()
+}
+
+#[test]
+fn prefetched_keys_have_their_items() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    let keys = prefetched(&cache, &guard);
+    assert_eq!(count_found(&guard, &keys), KEYS as usize);
+    let stats = cache.stats();
+    assert_eq!((stats.hits, stats.misses_absent), (2 * KEYS, KEYS), "as other lookups");
+    let frequency = guard.peek(&key(1)).expect("the item").frequency();
+    assert_eq!(frequency, 2, "reads of prefetched keys are counted");
+}
+
+#[test]
+fn a_write_after_the_prefetch_is_seen() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    let keys = prefetched(&cache, &guard);
+    for number in (0..KEYS).step_by(3) {
+        set(&guard, number, b"another value");
+        assert!(guard.remove(&key(number + 1)));
+    }
+    let removed = KEYS.div_ceil(3);
+    assert_eq!(count_found(&guard, &keys), (KEYS - removed) as usize);
+    // New items get the slots of removed ones.
+    (KEYS..KEYS * 3 / 2).for_each(|number| set(&guard, number, b"new"));
+    assert_eq!(count_found(&guard, &keys), (KEYS * 3 / 2 - removed) as usize);
+}
+
+/// All tables grow, and are split several times.
+#[test]
+fn growth_after_the_prefetch_loses_no_item() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    let keys = prefetched(&cache, &guard);
+    for number in KEYS * 2..KEYS * 20 {
+        set(&guard, number, b"value");
+        if number.is_multiple_of(KEYS) {
+            assert_eq!(count_found(&guard, &keys), KEYS as usize);
+        }
+    }
+    assert_eq!(count_found(&guard, &keys), KEYS as usize);
+    guard.clear();
+    assert_eq!(count_found(&guard, &keys), 0);
+    (0..KEYS).for_each(|number| set(&guard, number, b"after the removal of all"));
+    assert_eq!(count_found(&guard, &keys), KEYS as usize);
+}
+
+/// Nothing of one key is found with the place of another.
+#[test]
+fn another_key_is_not_found_with_a_prefetched_one() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    set(&guard, 1, b"one");
+    let mut keys = [BatchKey::to_read(cache.hash(&key(1)))];
+    guard.prefetch(&mut keys);
+    assert!(guard.get_prefetched(&key(2), &keys[0]).is_none());
+    assert_eq!(guard.get_prefetched(&key(1), &keys[0]).expect("the item").value(), b"one");
+    assert_eq!(keys[0].hash(), cache.hash(&key(1)));
+}
