@@ -90,6 +90,24 @@ fn growth_after_the_prefetch_loses_no_item() {
     assert_eq!(count_found(&guard, &keys), KEYS as usize);
 }
 
+/// A table without lines still knows its last pages, with what they contained.
+#[test]
+fn removed_items_are_not_found_when_keys_are_prefetched_again() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    guard.clear();
+    assert_eq!(count_found(&guard, &prefetched(&cache, &guard)), 0);
+    drop(guard);
+    let mut guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    guard.begin_exclusive();
+    guard.clear();
+    guard.end_exclusive();
+    assert_eq!(count_found(&guard, &prefetched(&cache, &guard)), 0);
+}
+
 /// Nothing of one key is found with the place of another.
 #[test]
 fn another_key_is_not_found_with_a_prefetched_one() {

@@ -1,5 +1,6 @@
 //! The index: tables of slots that point to items, and the ghost queue of evicted keys.
 
+pub(crate) mod ahead;
 mod chunks;
 pub(crate) mod ghost;
 mod level;

@@ -14,9 +14,9 @@
 
 use crate::hash::{LONG_TAG_BITS, TAG_BITS};
 use crate::index::slot::{HOME_BITS, Slot};
-use crate::memory::arena::{Arena, INDEX_PAGE_LINES, prefetch, prefetch_to_write};
+use crate::memory::arena::{Arena, INDEX_PAGE_LINES};
 use crate::memory::line::Line;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Maximum number of pages of a table, which is split long before it has as many.
 pub(crate) const MAX_PAGES: usize = 14;
@@ -38,7 +38,7 @@ const FULL_SIXTEENTHS: u32 = 15;
 #[repr(C, align(64))]
 pub(crate) struct Table {
     /// Odd while the table grows, and after it was split.
-    version: AtomicU32,
+    pub(super) version: AtomicU32,
     /// Number of pages in use.
     page_count: AtomicU32,
     pages: [AtomicU32; MAX_PAGES],
@@ -68,95 +68,37 @@ pub(crate) struct Position {
     pub(crate) slot: Slot,
 }
 
-/// The position of a slot that was found ahead of the lookup of its key, and the version of the
-/// table at that time. The slot is empty if none was found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sighting {
-    version: u32,
-    pub(crate) position: Position,
-}
-
-impl Sighting {
-    pub(crate) const NONE: Self =
-        Self { version: 0, position: Position { line: 0, at: 0, slot: Slot(0) } };
-}
-
-/// What the home line of a key says about its slot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Ahead {
-    /// It is probably this one, of an item in memory.
-    Found(Sighting),
-    /// It may be in another line, or that of an item on disk.
-    NotFound,
-    /// There is none.
-    Missing,
-}
-
-/// The home line of a tag. Slots may move, so what it says is a hint.
-#[derive(Clone, Copy)]
-pub(crate) struct Home<'a> {
-    table: &'a Table,
-    line: &'a Line,
-    /// The number of the line in the table.
-    number: u32,
-    version: u32,
-    tag: u32,
-}
-
-impl Home<'_> {
-    /// Prefetches the line.
-    #[inline]
-    pub(crate) fn prefetch(self) {
-        prefetch(self.line);
-    }
-
-    /// Prefetches the line for a write, once a read has found it: see [`prefetch_to_write`].
-    #[inline]
-    pub(crate) fn prefetch_to_write(self) {
-        prefetch_to_write(self.line);
-    }
-
-    /// Returns what the line says about a slot with this tag. Prefetches the next line if the slot
-    /// may be there.
-    #[inline]
-    pub(crate) fn look_ahead(self, arena: &Arena) -> Ahead {
-        if let Some((at, slot)) = slots_with(self.line, self.tag).next() {
-            let position = Position { line: self.number, at, slot };
-            return Ahead::Found(Sighting { version: self.version, position });
-        }
-        if !load(self.line, 0).overflows() {
-            return Ahead::Missing;
-        }
-        let lines = self.table.lines(arena);
-        prefetch(lines.line(lines.next(self.number)));
-        Ahead::NotFound
-    }
+/// Counts a read in the word of a slot, if it is still this one.
+#[inline]
+pub(super) fn count_use(word: &AtomicU64, slot: Slot) {
+    let counted = slot.with_frequency(slot.frequency() + 1);
+    let _ = word.compare_exchange(slot.0, counted.0, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The lines of a table, as many as it had at one moment.
 #[derive(Clone, Copy)]
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     arena: &'a Arena,
     table: &'a Table,
-    count: u32,
+    pub(super) count: u32,
 }
 
 impl<'a> Lines<'a> {
     #[inline]
-    fn line(self, line: u32) -> &'a Line {
-        let (page, at) = (line as usize / INDEX_PAGE_LINES, line as usize % INDEX_PAGE_LINES);
-        self.arena.line(self.table.page(page), at)
+    pub(super) fn line(self, line: u32) -> &'a Line {
+        let (page, at) = self.table.place(line);
+        self.arena.line(page, at)
     }
 
     /// Returns the home line of a tag. The first bits determine it, which slots of items on disk
     /// know, too.
     #[inline]
-    fn home(self, tag: u32) -> u32 {
+    pub(super) fn home(self, tag: u32) -> u32 {
         (tag >> (TAG_BITS - HOME_BITS)) * self.count >> HOME_BITS
     }
 
     #[inline]
-    fn next(self, line: u32) -> u32 {
+    pub(super) fn next(self, line: u32) -> u32 {
         if line + 1 == self.count { 0 } else { line + 1 }
     }
 
@@ -266,7 +208,7 @@ impl<'a> Lines<'a> {
 }
 
 #[inline]
-fn load(line: &Line, at: usize) -> Slot {
+pub(super) fn load(line: &Line, at: usize) -> Slot {
     Slot(line.0[at].load(Ordering::Acquire))
 }
 
@@ -290,7 +232,7 @@ fn matches(line: &Line, tag: u32) -> u32 {
 
 /// Returns the slots of items in memory with this tag, with their places in the line.
 #[inline]
-fn slots_with(line: &Line, tag: u32) -> impl Iterator<Item = (u32, Slot)> {
+pub(super) fn slots_with(line: &Line, tag: u32) -> impl Iterator<Item = (u32, Slot)> {
     let mut matches = matches(line, tag);
     std::iter::from_fn(move || {
         while matches != 0 {
@@ -334,6 +276,13 @@ impl Table {
         self.pages.get(number).map_or(0, |page| page.load(Ordering::Acquire))
     }
 
+    /// Returns the page of the arena with a line of the table, and the line in it.
+    #[inline]
+    pub(super) fn place(&self, line: u32) -> (u32, usize) {
+        let line = line as usize;
+        (self.page(line / INDEX_PAGE_LINES), line % INDEX_PAGE_LINES)
+    }
+
     fn set_page(&self, number: usize, page: u32) {
         self.pages[number].store(page, Ordering::Release);
     }
@@ -367,36 +316,9 @@ impl Table {
     }
 
     #[inline]
-    fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
+    pub(super) fn lines<'a>(&'a self, arena: &'a Arena) -> Lines<'a> {
         let count = self.page_count.load(Ordering::Acquire) * INDEX_PAGE_LINES as u32;
         Lines { arena, table: self, count }
-    }
-
-    /// Returns the home line of a tag. Reads the table, but not the line.
-    #[inline]
-    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, tag: u32) -> Home<'a> {
-        let version = self.version.load(Ordering::Acquire);
-        let lines = self.lines(arena);
-        let number = lines.home(tag);
-        // A table without lines reads one that it had before, or the empty page.
-        Home { table: self, line: lines.line(number), number, version, tag }
-    }
-
-    /// Returns the position of a slot that was found ahead, with its present frequency. `None` if
-    /// the table has grown or was split since, or if the slot is that of another item now.
-    #[inline]
-    pub(crate) fn find_again(&self, arena: &Arena, seen: Sighting) -> Option<Position> {
-        let Sighting { version, position } = seen;
-        if version & 1 != 0 || self.version.load(Ordering::Acquire) != version {
-            return None;
-        }
-        let lines = self.lines(arena);
-        let Position { line, at, slot } = position;
-        if line >= lines.count {
-            return None;
-        }
-        let present = load(lines.line(line), at as usize);
-        present.has_item_of(slot).then_some(Position { slot: present, ..position })
     }
 
     /// Finds a slot with this long tag without a lock: that of an item in memory for which
@@ -430,11 +352,7 @@ impl Table {
     pub(crate) fn count_use(&self, arena: &Arena, position: Position) {
         let lines = self.lines(arena);
         if position.line < lines.count {
-            let word = &lines.line(position.line).0[position.at as usize];
-            let slot = position.slot;
-            let counted = slot.with_frequency(slot.frequency() + 1);
-            let relaxed = Ordering::Relaxed;
-            let _ = word.compare_exchange(slot.0, counted.0, relaxed, relaxed);
+            count_use(&lines.line(position.line).0[position.at as usize], position.slot);
         }
     }
 }

@@ -3,13 +3,12 @@
 //! The number of tables follows the number of items: see `split.rs`.
 
 use crate::hash::KeyHash;
+use crate::index::ahead::{Ahead, Home, SeenSlot};
 use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
-use crate::index::table::{
-    Ahead, Home, Position, RETIRED, Room, Sighting, Table, TableWriter,
-};
+use crate::index::table::{Position, RETIRED, Room, Table, TableWriter};
 use crate::memory::arena::Arena;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,16 +117,13 @@ impl Tables {
         }
     }
 
-    /// Returns the position of a slot that [`look_ahead`](Self::look_ahead) has found, if it still
-    /// belongs to the same item.
+    /// Returns the slot that [`look_ahead`](Self::look_ahead) has found, with its present frequency,
+    /// if it still belongs to the same item.
     #[inline]
-    pub(crate) fn find_again(
-        &self,
-        arena: &Arena,
-        hash: KeyHash,
-        seen: Sighting,
-    ) -> Option<Position> {
-        self.table_of(hash).1.find_again(arena, seen)
+    pub(crate) fn find_again(&self, arena: &Arena, hash: KeyHash, seen: SeenSlot) -> Option<Slot> {
+        let slot = seen.read_again(arena)?;
+        // Read after the slot: if the version is the same, the line was one of this table.
+        self.table_of(hash).1.is_as_at(seen).then_some(slot)
     }
 
     /// Finds the slot of a key without a lock. `is_match` compares the key of an item in memory. If

@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn each_word_has_its_bit() {
         for at in 0..Line::SLOTS {
-            let line = Line(std::array::from_fn(|word| AtomicU64::new(u64::from(word == at) << 63)));
+            let line =
+                Line(std::array::from_fn(|word| AtomicU64::new(u64::from(word == at) << 63)));
             assert_eq!(line.upper_halves_equal(1 << 31, 1 << 31), 1 << at);
         }
     }

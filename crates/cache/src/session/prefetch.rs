@@ -3,8 +3,8 @@
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
+use crate::index::ahead::{Ahead, SeenSlot};
 use crate::index::slot::Slot;
-use crate::index::table::{Ahead, Sighting};
 use crate::session::state::Guard;
 
 /// Keys whose memory is prefetched together: so few that it is still in the second-level cache when
@@ -21,7 +21,7 @@ pub struct BatchKey {
     is_written: bool,
     is_on_disk: bool,
     /// The slot of the item that was found in memory, if it is in the home line of the key.
-    pub(super) seen: Sighting,
+    pub(super) seen: SeenSlot,
 }
 
 impl BatchKey {
@@ -29,7 +29,7 @@ impl BatchKey {
     #[inline]
     #[must_use]
     pub fn to_read(hash: KeyHash) -> Self {
-        Self { hash, is_written: false, is_on_disk: false, seen: Sighting::NONE }
+        Self { hash, is_written: false, is_on_disk: false, seen: SeenSlot::NONE }
     }
 
     /// Creates a key that is stored or removed.
@@ -81,7 +81,7 @@ impl Guard<'_> {
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
         let Cache { arena, tables, ghost, .. } = self.cache();
         for key in &mut *keys {
-            (key.is_on_disk, key.seen) = (false, Sighting::NONE);
+            (key.is_on_disk, key.seen) = (false, SeenSlot::NONE);
             tables.prefetch_table(key.hash, key.is_written);
         }
         let mut homes = [None; GROUP];
@@ -98,7 +98,7 @@ impl Guard<'_> {
         let mut not_found = 0_u64;
         for (at, home) in homes.iter().flatten().enumerate() {
             match tables.look_ahead(arena, *home) {
-                Ahead::Found(seen) => (slots[at], keys[at].seen) = (seen.position.slot, seen),
+                Ahead::Found(seen) => (slots[at], keys[at].seen) = (seen.slot, seen),
                 Ahead::NotFound => not_found |= 1 << at,
                 Ahead::Missing => {}
             }

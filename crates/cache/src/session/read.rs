@@ -75,7 +75,8 @@ impl Guard<'_> {
             return None;
         }
         let item = self.item(position.slot.address(), position.slot.frequency());
-        self.count_read(hash, position, item)
+        let Cache { arena, tables, .. } = self.cache();
+        self.count_read(item, || tables.count_use(arena, hash, position))
     }
 
     /// Returns the item of a key as [`get`](Self::get) does, for a key that
@@ -85,23 +86,21 @@ impl Guard<'_> {
     pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
         let Cache { arena, tables, .. } = self.cache();
         let hash = prefetched.hash();
-        if let Some(position) = tables.find_again(arena, hash, prefetched.seen) {
-            let item = self.item(position.slot.address(), position.slot.frequency());
+        let seen = prefetched.seen;
+        if let Some(slot) = tables.find_again(arena, hash, seen) {
+            // The address is also in `slot`, but from `seen` the processor knows it earlier.
+            let item = self.item(seen.slot.address(), slot.frequency());
             if item.has_key(key) {
-                return self.count_read(hash, position, item);
+                return self.count_read(item, || seen.count_use(arena, slot));
             }
         }
         self.get_hashed(key, hash)
     }
 
-    /// Returns an item that was found at this position, unless it has expired. Counts the read.
+    /// Returns an item that was found, unless it has expired. Counts the read, with `count_use` for
+    /// eviction.
     #[inline]
-    fn count_read<'i>(
-        &self,
-        hash: KeyHash,
-        position: Position,
-        item: Item<'i>,
-    ) -> Option<Item<'i>> {
+    fn count_read<'i>(&self, item: Item<'i>, count_use: impl FnOnce()) -> Option<Item<'i>> {
         let counters = &self.session.counters;
         if self.is_expired(&item) {
             counters.misses_expired.add(1);
@@ -109,7 +108,7 @@ impl Guard<'_> {
         }
         counters.hits.add(1);
         if item.frequency < MAX_FREQUENCY {
-            self.cache().tables.count_use(&self.cache().arena, hash, position);
+            count_use();
         }
         Some(item)
     }
