@@ -12,7 +12,7 @@ use crate::session::state::{Expect, Guard};
 
 impl Guard<'_> {
     /// Returns the item at an address.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn item(&self, address: u64, frequency: u32) -> Item<'_> {
         let Cache { arena, segments, .. } = self.cache();
         let header = Header::read(
@@ -82,7 +82,7 @@ impl Guard<'_> {
     /// Returns the item of a key as [`get`](Self::get) does, for a key that
     /// [`prefetch`](Self::prefetch) has looked up: it need not search the index again if the item is
     /// where it was.
-    #[inline]
+    #[inline(always)]
     pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
         let Cache { arena, tables, .. } = self.cache();
         let hash = prefetched.hash();
@@ -99,7 +99,7 @@ impl Guard<'_> {
 
     /// Returns an item that was found, unless it has expired. Counts the read, with `count_use` for
     /// eviction.
-    #[inline]
+    #[inline(always)]
     fn count_read<'i>(&self, item: Item<'i>, count_use: impl FnOnce()) -> Option<Item<'i>> {
         let counters = &self.session.counters;
         if self.is_expired(&item) {
