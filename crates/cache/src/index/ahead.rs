@@ -19,7 +19,12 @@ pub(crate) struct SeenSlot {
 }
 
 impl SeenSlot {
-    pub(crate) const NONE: Self = Self { version: 0, page: 0, line: 0, at: 0, slot: Slot(0) };
+    pub(crate) const NONE: Self = Self::hint(Slot(0));
+
+    /// Creates one from a slot without its place. It is never [found again](Table::is_as_at).
+    pub(crate) const fn hint(slot: Slot) -> Self {
+        Self { version: 1, page: 0, line: 0, at: 0, slot }
+    }
 
     /// Returns the word of the slot. It is another one if the table has grown or was split since.
     #[inline]
@@ -43,20 +48,20 @@ impl SeenSlot {
     }
 }
 
-/// What the home line of a key says about its slot.
+/// What a line says about the slot of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ahead {
     /// It is probably this one, of an item in memory.
     Found(SeenSlot),
-    /// It may be in another line, or that of an item on disk.
-    NotFound,
-    /// There is none.
+    /// It may be in the next line.
+    Overflows,
+    /// There is none of an item in memory.
     Missing,
 }
 
-/// The home line of a tag. Slots may move, so what it says is a hint.
+/// The home line of a tag, or one of those after it. Slots may move, so what it says is a hint.
 #[derive(Clone, Copy)]
-pub(crate) struct Home<'a> {
+pub(crate) struct LineAhead<'a> {
     table: &'a Table,
     line: &'a Line,
     /// The number of the line in the table.
@@ -67,7 +72,7 @@ pub(crate) struct Home<'a> {
     tag: u32,
 }
 
-impl Home<'_> {
+impl<'a> LineAhead<'a> {
     /// Prefetches the line.
     #[inline]
     pub(crate) fn prefetch(self) {
@@ -80,28 +85,30 @@ impl Home<'_> {
         prefetch_to_write(self.line);
     }
 
-    /// Returns what the line says about a slot with this tag. Prefetches the next line if the slot
-    /// may be there.
+    /// Returns what the line says about a slot with this tag.
     #[inline]
-    pub(crate) fn look_ahead(self, arena: &Arena) -> Ahead {
+    pub(crate) fn look(self) -> Ahead {
         if let Some((at, slot)) = slots_with(self.line, self.tag).next() {
             let Self { version, page, number, .. } = self;
             let (line, at) = ((number as usize % INDEX_PAGE_LINES) as u16, at as u16);
             return Ahead::Found(SeenSlot { version, page, line, at, slot });
         }
-        if !load(self.line, 0).overflows() {
-            return Ahead::Missing;
-        }
-        let lines = self.table.lines(arena);
-        prefetch(lines.line(lines.next(self.number)));
-        Ahead::NotFound
+        if load(self.line, 0).overflows() { Ahead::Overflows } else { Ahead::Missing }
+    }
+
+    /// Returns the next line of the table.
+    #[inline]
+    pub(crate) fn next(self, arena: &'a Arena) -> Self {
+        let number = self.table.lines(arena).next(self.number);
+        let (page, at) = self.table.place(number);
+        Self { line: arena.line(page, at), number, page, ..self }
     }
 }
 
 impl Table {
     /// Returns the home line of a tag. Reads the table, but not the line.
     #[inline]
-    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, tag: u32) -> Home<'a> {
+    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, tag: u32) -> LineAhead<'a> {
         let version = self.version.load(Ordering::Acquire);
         let lines = self.lines(arena);
         let number = lines.home(tag);
@@ -109,7 +116,7 @@ impl Table {
         // odd version, what is found there is only a hint.
         let version = version | u32::from(lines.count == 0);
         let (page, at) = self.place(number);
-        Home { table: self, line: arena.line(page, at), number, page, version, tag }
+        LineAhead { table: self, line: arena.line(page, at), number, page, version, tag }
     }
 
     /// Returns whether the table still has the lines that it had when a slot was found ahead, and

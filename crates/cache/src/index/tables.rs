@@ -3,7 +3,7 @@
 //! The number of tables follows the number of items: see `split.rs`.
 
 use crate::hash::KeyHash;
-use crate::index::ahead::{Ahead, Home, SeenSlot};
+use crate::index::ahead::{LineAhead, SeenSlot};
 use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
 use crate::index::slot::Slot;
@@ -102,23 +102,19 @@ impl Tables {
 
     /// Returns the home line of a key. Reads its table, but not the line.
     #[inline]
-    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> Home<'a> {
+    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> LineAhead<'a> {
         let (id, table) = self.table_of(hash);
         table.home(arena, hash.tag(id.bits))
     }
 
-    /// Returns what the home line of a key says about its slot. Prefetches the next line if the
-    /// slot may be there.
+    /// Returns whether items can be on disk.
     #[inline]
-    pub(crate) fn look_ahead(&self, arena: &Arena, home: Home<'_>) -> Ahead {
-        match home.look_ahead(arena) {
-            Ahead::Missing if self.with_disk => Ahead::NotFound,
-            ahead => ahead,
-        }
+    pub(crate) fn with_disk(&self) -> bool {
+        self.with_disk
     }
 
-    /// Returns the slot that [`look_ahead`](Self::look_ahead) has found, with its present frequency,
-    /// if it still belongs to the same item.
+    /// Returns the slot that a line had [ahead](LineAhead::look) of this lookup, with its present
+    /// frequency, if it still belongs to the same item.
     #[inline]
     pub(crate) fn find_again(&self, arena: &Arena, hash: KeyHash, seen: SeenSlot) -> Option<Slot> {
         let slot = seen.read_again(arena)?;

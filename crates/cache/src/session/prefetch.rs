@@ -3,7 +3,7 @@
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
-use crate::index::ahead::{Ahead, SeenSlot};
+use crate::index::ahead::{Ahead, LineAhead, SeenSlot};
 use crate::index::slot::Slot;
 use crate::session::state::Guard;
 
@@ -20,7 +20,8 @@ pub struct BatchKey {
     hash: KeyHash,
     is_written: bool,
     is_on_disk: bool,
-    /// The slot of the item that was found in memory, if it is in the home line of the key.
+    /// The slot of the item that was found in memory, if it is in the home line of the key or the
+    /// next one.
     pub(super) seen: SeenSlot,
 }
 
@@ -84,49 +85,67 @@ impl Guard<'_> {
             (key.is_on_disk, key.seen) = (false, SeenSlot::NONE);
             tables.prefetch_table(key.hash, key.is_written);
         }
-        let mut homes = [None; GROUP];
-        for (home, key) in homes.iter_mut().zip(&*keys) {
-            *home = Some(tables.home(arena, key.hash));
+        let mut lines = [None; GROUP];
+        for (line, key) in lines.iter_mut().zip(&*keys) {
+            *line = Some(tables.home(arena, key.hash));
         }
-        let homes = &homes[..keys.len()];
-        for home in homes.iter().flatten() {
-            home.prefetch();
+        let lines = &mut lines[..keys.len()];
+        for line in lines.iter().flatten() {
+            line.prefetch();
         }
-        // The slot of each key's item in memory; empty while none is known.
-        let mut slots = [Slot(0); GROUP];
-        // One bit for each key.
-        let mut not_found = 0_u64;
-        for (at, home) in homes.iter().flatten().enumerate() {
-            match tables.look_ahead(arena, *home) {
-                Ahead::Found(seen) => (slots[at], keys[at].seen) = (seen.slot, seen),
-                Ahead::NotFound => not_found |= 1 << at,
-                Ahead::Missing => {}
+        let later = self.look_in(lines, keys);
+        for at in ones(later) {
+            arena.prefetch(keys[at].seen.slot.address(), 1);
+        }
+        for (key, line) in keys.iter().zip(lines.iter().flatten()) {
+            if key.is_written {
+                line.prefetch_to_write();
+                ghost.prefetch(key.hash);
+            }
+            if !key.seen.slot.is_empty() {
+                self.prefetch_item_of(key.seen.slot, key.is_written);
             }
         }
-        for slot in &slots[..keys.len()] {
-            arena.prefetch(slot.address(), 1);
+    }
+
+    /// Looks in these lines for the slots of the keys, and prefetches the items of those that are
+    /// found there. Returns a bit for each of the others. Their slots are searched for in the lines
+    /// that follow.
+    fn look_in<'a>(&'a self, lines: &mut [Option<LineAhead<'a>>], keys: &mut [BatchKey]) -> u64 {
+        let Cache { arena, tables, .. } = self.cache();
+        let (mut overflowing, mut to_find) = (0, 0);
+        for (at, line) in lines.iter().flatten().enumerate() {
+            match line.look() {
+                Ahead::Found(seen) => keys[at].seen = seen,
+                Ahead::Overflows => overflowing |= 1 << at,
+                Ahead::Missing => to_find |= u64::from(tables.with_disk()) << at,
+            }
         }
-        for at in ones(not_found) {
+        for at in ones(overflowing) {
+            let Some(line) = &mut lines[at] else { continue };
+            *line = line.next(arena);
+            line.prefetch();
+        }
+        for key in &*keys {
+            arena.prefetch(key.seen.slot.address(), 1);
+        }
+        for at in ones(overflowing) {
+            match lines[at].map(LineAhead::look) {
+                Some(Ahead::Found(seen)) => keys[at].seen = seen,
+                Some(Ahead::Missing) if !tables.with_disk() => {}
+                _ => to_find |= 1 << at,
+            }
+        }
+        for at in ones(to_find) {
             // The first slot with the key's tag nearly always belongs to the key.
             let Some(found) = tables.find(arena, keys[at].hash, |_| true) else { continue };
             if found.slot.is_on_disk() {
                 keys[at].is_on_disk = !keys[at].is_written;
             } else {
-                slots[at] = found.slot;
+                keys[at].seen = SeenSlot::hint(found.slot);
             }
         }
-        for at in ones(not_found) {
-            arena.prefetch(slots[at].address(), 1);
-        }
-        for ((slot, key), home) in slots.iter().zip(&*keys).zip(homes.iter().flatten()) {
-            if key.is_written {
-                home.prefetch_to_write();
-                ghost.prefetch(key.hash);
-            }
-            if !slot.is_empty() {
-                self.prefetch_item_of(*slot, key.is_written);
-            }
-        }
+        overflowing | to_find
     }
 
     /// Prefetches the index line of one key.
