@@ -125,7 +125,7 @@ struct Model {
     now_ms: u64,
     max_value_len: usize,
     written: u8,
-    /// All keys by their numbers, prefetched at the start of the turn.
+    /// All keys by their numbers, prefetched whenever a new guard begins.
     prefetched: Vec<BatchKey>,
 }
 
@@ -279,6 +279,7 @@ fn run(commands: &[Command], eviction: Eviction) {
         prefetched: hashes.map(BatchKey::to_read).collect(),
     };
     let mut guard = session.guard();
+    guard.prefetch(&mut model.prefetched);
     for command in commands {
         model.apply(&mut guard, command);
         if let Command::Wait { ms } = command {

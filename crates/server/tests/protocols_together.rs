@@ -52,6 +52,7 @@ impl Engine {
                 args: Args::new(request.as_bytes(), &spans),
                 out: &mut out,
                 admission: Admission::Permitted,
+                prefetched: None,
             };
             commands::execute(&mut call).expect("there is room");
         });

@@ -115,8 +115,8 @@ impl Slot {
         ((self.0 & TAG) >> ADDRESS_BITS) as u32
     }
 
-    /// Returns what the upper half of a slot is for which [`has_tag`](Self::has_tag) is true, and
-    /// the mask of the bits that matter.
+    /// Returns a value and a mask: [`has_tag`](Self::has_tag) is true for the slots whose upper
+    /// half, masked, is the value.
     #[inline]
     pub(crate) fn upper_half_of(tag: u32) -> (u32, u32) {
         const { assert!(ADDRESS_BITS >= 32) };
@@ -130,10 +130,11 @@ impl Slot {
         (self.0 ^ u64::from(tag) << ADDRESS_BITS) & (TAG | ON_DISK) == 0
     }
 
-    /// Returns whether this is the slot of the same item in memory as another one.
+    /// Returns whether this slot points to the same item as another one, which is that of an item
+    /// in memory.
     #[inline]
     pub(crate) fn has_item_of(self, other: Self) -> bool {
-        (self.0 ^ other.0) & (ADDRESS | TAG | ON_DISK) == 0 && !self.is_empty()
+        (self.0 ^ other.0) & (ADDRESS | TAG | ON_DISK) == 0
     }
 
     #[inline]

@@ -68,7 +68,7 @@ pub(crate) struct Position {
     pub(crate) slot: Slot,
 }
 
-/// Counts a read in the word of a slot, if it is still this one.
+/// Increments the frequency in the word of a slot, if the word still equals the slot.
 #[inline]
 pub(super) fn count_use(word: &AtomicU64, slot: Slot) {
     let counted = slot.with_frequency(slot.frequency() + 1);
@@ -86,7 +86,7 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     #[inline]
     pub(super) fn line(self, line: u32) -> &'a Line {
-        let (page, at) = self.table.place(line);
+        let (page, at) = self.table.page_and_line(line);
         self.arena.line(page, at)
     }
 
@@ -278,7 +278,7 @@ impl Table {
 
     /// Returns the page of the arena with a line of the table, and the line in it.
     #[inline]
-    pub(super) fn place(&self, line: u32) -> (u32, usize) {
+    pub(super) fn page_and_line(&self, line: u32) -> (u32, usize) {
         let line = line as usize;
         (self.page(line / INDEX_PAGE_LINES), line % INDEX_PAGE_LINES)
     }

@@ -3,9 +3,9 @@
 //! The number of tables follows the number of items: see `split.rs`.
 
 use crate::hash::KeyHash;
-use crate::index::ahead::{LineAhead, SeenSlot};
 use crate::index::chunks::TableChunks;
 use crate::index::level::{CurrentLevel, INITIAL_BITS, Level, TableId};
+use crate::index::probe::{ProbeLine, SeenSlot};
 use crate::index::slot::Slot;
 use crate::index::spare::SparePages;
 use crate::index::table::{Position, RETIRED, Room, Table, TableWriter};
@@ -102,24 +102,23 @@ impl Tables {
 
     /// Returns the home line of a key. Reads its table, but not the line.
     #[inline]
-    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> LineAhead<'a> {
+    pub(crate) fn home<'a>(&'a self, arena: &'a Arena, hash: KeyHash) -> ProbeLine<'a> {
         let (id, table) = self.table_of(hash);
-        table.home(arena, hash.tag(id.bits))
+        table.home(arena, id.number(), hash.tag(id.bits))
     }
 
     /// Returns whether items can be on disk.
     #[inline]
-    pub(crate) fn with_disk(&self) -> bool {
+    pub(crate) fn has_disk(&self) -> bool {
         self.with_disk
     }
 
-    /// Returns the slot that a line had [ahead](LineAhead::look) of this lookup, with its present
-    /// frequency, if it still belongs to the same item.
+    /// Returns the slot of a key that was found by a [probe](ProbeLine::probe), with its present
+    /// frequency, if it still points to the same item.
     #[inline]
-    pub(crate) fn find_again(&self, arena: &Arena, hash: KeyHash, seen: SeenSlot) -> Option<Slot> {
-        let slot = seen.read_again(arena)?;
-        // Read after the slot: if the version is the same, the line was one of this table.
-        self.table_of(hash).1.is_as_at(seen).then_some(slot)
+    pub(crate) fn find_seen(&self, arena: &Arena, hash: KeyHash, seen: SeenSlot) -> Option<Slot> {
+        let (id, table) = self.table_of(hash);
+        table.find_seen(arena, id.number(), seen)
     }
 
     /// Finds the slot of a key without a lock. `is_match` compares the key of an item in memory. If

@@ -4,15 +4,15 @@ use std::sync::atomic::AtomicU64;
 #[cfg(any(test, not(target_arch = "x86_64")))]
 use std::sync::atomic::Ordering;
 
-/// A line of the index: as many slots as fit in a cache line.
+/// A cache line of atomic words: slots of the index, or removed bits.
 #[repr(align(64))]
 pub(crate) struct Line(pub(crate) [AtomicU64; Self::SLOTS]);
 
 impl Line {
     pub(crate) const SLOTS: usize = 8;
 
-    /// Returns a bit for each word whose upper half, masked by `mask`, is `wanted`. Reads the words
-    /// as relaxed loads do.
+    /// Returns a mask whose bit `i` is set if the upper half of word `i`, masked by `mask`, is
+    /// `wanted`. Reads each half as a relaxed load does.
     #[inline]
     pub(crate) fn upper_halves_equal(&self, wanted: u32, mask: u32) -> u32 {
         #[cfg(target_arch = "x86_64")]
@@ -47,8 +47,8 @@ mod sse2 {
     }
 
     /// Returns the upper halves of the words. Other threads may write the line: so the loads are in
-    /// assembly, since in Rust they would have to be atomic, one word at a time. Each aligned half
-    /// is read as a whole.
+    /// assembly, since in Rust they would have to be atomic, one word at a time. A vector load may
+    /// be several accesses of memory, but never divides an aligned half of a word.
     #[inline]
     fn upper_halves(line: &Line) -> [__m128i; 2] {
         let (low, high);

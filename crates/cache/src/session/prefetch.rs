@@ -3,7 +3,7 @@
 
 use crate::cache::Cache;
 use crate::hash::KeyHash;
-use crate::index::ahead::{Ahead, LineAhead, SeenSlot};
+use crate::index::probe::{ProbeLine, Probed, SeenSlot};
 use crate::index::slot::Slot;
 use crate::session::state::Guard;
 
@@ -14,14 +14,14 @@ const GROUP: usize = u64::BITS as usize;
 /// Approximate bytes of the header and key of an item.
 pub(super) const HEADER_AND_KEY_LEN: usize = 32;
 
-/// A key of a batch of operations: [`Guard::prefetch`].
+/// The hash of a key, whether it will be written, and what the last [`Guard::prefetch`] found.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchKey {
     hash: KeyHash,
     is_written: bool,
     is_on_disk: bool,
-    /// The slot of the item that was found in memory, if it is in the home line of the key or the
-    /// next one.
+    /// The slot of the item that the last prefetch found in memory. Its position is known only if
+    /// it is in the home line of the key or the next one.
     pub(super) seen: SeenSlot,
 }
 
@@ -67,7 +67,8 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 
 impl Guard<'_> {
     /// Prefetches the memory that operations on these keys access: index and items. Call it for all
-    /// keys of a batch, and then perform the operations.
+    /// keys of a batch, and then perform the operations. Records in each key where its item is, for
+    /// [`get_prefetched`](Self::get_prefetched) and [`is_on_disk`](BatchKey::is_on_disk).
     pub fn prefetch(&self, keys: &mut [BatchKey]) {
         for group in keys.chunks_mut(GROUP) {
             self.prefetch_group(group);
@@ -76,7 +77,7 @@ impl Guard<'_> {
 
     /// Prefetches in passes over all keys: each reads what the pass before it has prefetched.
     ///
-    /// The passes that prefetch lines of the index and items do nothing else. They wait for
+    /// The passes that prefetch home lines and items do nothing else. They wait for
     /// translations of addresses most of the time: the shorter the loop, the more keys for which
     /// the processor translates at once.
     fn prefetch_group(&self, keys: &mut [BatchKey]) {
@@ -93,7 +94,7 @@ impl Guard<'_> {
         for line in lines.iter().flatten() {
             line.prefetch();
         }
-        let later = self.look_in(lines, keys);
+        let later = self.probe_lines(lines, keys);
         for at in ones(later) {
             arena.prefetch(keys[at].seen.slot.address(), 1);
         }
@@ -108,17 +109,22 @@ impl Guard<'_> {
         }
     }
 
-    /// Looks in these lines for the slots of the keys, and prefetches the items of those that are
-    /// found there. Returns a bit for each of the others. Their slots are searched for in the lines
-    /// that follow.
-    fn look_in<'a>(&'a self, lines: &mut [Option<LineAhead<'a>>], keys: &mut [BatchKey]) -> u64 {
+    /// Finds the slots of the keys, and prefetches the first cache line of each item whose slot is
+    /// in a home line. Replaces each home line that has overflowed by the next line, and searches
+    /// tables for what is not there. Returns a bit for each key whose slot was not in its home
+    /// line: the caller prefetches their items.
+    fn probe_lines<'a>(
+        &'a self,
+        lines: &mut [Option<ProbeLine<'a>>],
+        keys: &mut [BatchKey],
+    ) -> u64 {
         let Cache { arena, tables, .. } = self.cache();
         let (mut overflowing, mut to_find) = (0, 0);
         for (at, line) in lines.iter().flatten().enumerate() {
-            match line.look() {
-                Ahead::Found(seen) => keys[at].seen = seen,
-                Ahead::Overflows => overflowing |= 1 << at,
-                Ahead::Missing => to_find |= u64::from(tables.with_disk()) << at,
+            match line.probe() {
+                Probed::Found(seen) => keys[at].seen = seen,
+                Probed::Overflow => overflowing |= 1 << at,
+                Probed::NotFound => to_find |= u64::from(tables.has_disk()) << at,
             }
         }
         for at in ones(overflowing) {
@@ -130,9 +136,9 @@ impl Guard<'_> {
             arena.prefetch(key.seen.slot.address(), 1);
         }
         for at in ones(overflowing) {
-            match lines[at].map(LineAhead::look) {
-                Some(Ahead::Found(seen)) => keys[at].seen = seen,
-                Some(Ahead::Missing) if !tables.with_disk() => {}
+            match lines[at].map(ProbeLine::probe) {
+                Some(Probed::Found(seen)) => keys[at].seen = seen,
+                Some(Probed::NotFound) if !tables.has_disk() => {}
                 _ => to_find |= 1 << at,
             }
         }
@@ -142,7 +148,7 @@ impl Guard<'_> {
             if found.slot.is_on_disk() {
                 keys[at].is_on_disk = !keys[at].is_written;
             } else {
-                keys[at].seen = SeenSlot::hint(found.slot);
+                keys[at].seen = SeenSlot::without_position(found.slot);
             }
         }
         overflowing | to_find

@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::index::slot::{MAX_FREQUENCY, Slot};
-use crate::index::table::Position;
+use crate::index::table::{Position, Table};
 use crate::item::{Header, Item};
 use crate::memory::removed::RemovedBits;
 use crate::session::prefetch::BatchKey;
@@ -79,26 +79,29 @@ impl Guard<'_> {
         self.count_read(item, || tables.count_use(arena, hash, position))
     }
 
-    /// Returns the item of a key as [`get`](Self::get) does, for a key that
-    /// [`prefetch`](Self::prefetch) has looked up: it need not search the index again if the item is
-    /// where it was.
+    /// Returns the item of a key as [`get`](Self::get) does. Starts at the position that
+    /// [`prefetch`](Self::prefetch) found, and searches the index only if the item is no longer
+    /// there or was not found. The prefetch may be one of an earlier guard.
+    ///
+    /// `prefetched` must have the hash of `key` in this cache. With that of another key, the result
+    /// is `None` or the item of `key`.
     #[inline(always)]
     pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
         let Cache { arena, tables, .. } = self.cache();
         let hash = prefetched.hash();
         let seen = prefetched.seen;
-        if let Some(slot) = tables.find_again(arena, hash, seen) {
+        if let Some(slot) = tables.find_seen(arena, hash, seen) {
             // The address is also in `slot`, but from `seen` the processor knows it earlier.
             let item = self.item(seen.slot.address(), slot.frequency());
             if item.has_key(key) {
-                return self.count_read(item, || seen.count_use(arena, slot));
+                return self.count_read(item, || Table::count_use_of_seen(arena, seen, slot));
             }
         }
         self.get_hashed(key, hash)
     }
 
-    /// Returns an item that was found, unless it has expired. Counts the read, with `count_use` for
-    /// eviction.
+    /// Returns an item that was found, unless it has expired. Counts a hit or a miss, and calls
+    /// `count_use` for a hit below the maximum frequency.
     #[inline(always)]
     fn count_read<'i>(&self, item: Item<'i>, count_use: impl FnOnce()) -> Option<Item<'i>> {
         let counters = &self.session.counters;

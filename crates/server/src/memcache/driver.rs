@@ -175,7 +175,7 @@ fn refuse<T: Decoders>(
     {
         return None;
     }
-    let is_permitted = match context.admission {
+    let is_permitted = match context.known.admission {
         Admission::Checked => return None,
         admission => admission == Admission::Permitted,
     };

@@ -2,11 +2,10 @@
 
 use super::connection::Connection;
 use super::disk::{Disk, note_needed};
-use super::driver::{Context, Decoders, Driver, Step};
+use super::driver::{Context, Decoders, Driver, Known, Step};
 use super::forwarding::Forwards;
 use super::reactor::Number;
 use super::work::Held;
-use crate::cluster::Admission;
 use crate::full::Full;
 use crate::span::Span;
 use crate::state::{ClusterWait, MemcachedState, Server};
@@ -122,10 +121,8 @@ impl Retry<'_> {
         } else if connection.may_wait_for_memory(server) {
             return Some(Held::Memory);
         }
-        let admission = Admission::of_request(is_permitted, false);
-        let prefetched = None;
-        let mut context =
-            Context { guard, connection, server, memcache, spans, admission, prefetched };
+        let known = Known::of_retry(is_permitted);
+        let mut context = Context { guard, connection, server, memcache, spans, known };
         D::out_of_memory(request, &mut context);
         None
     }
@@ -190,10 +187,8 @@ impl Retry<'_> {
                 return false;
             }
         }
-        let admission = Admission::of_request(is_permitted, false);
-        let prefetched = None;
-        let mut context =
-            Context { guard, connection, server, memcache, spans, admission, prefetched };
+        let known = Known::of_retry(is_permitted);
+        let mut context = Context { guard, connection, server, memcache, spans, known };
         execute_one::<T, D>(request, &mut context).is_ok()
     }
 

@@ -8,7 +8,7 @@ use super::attempts::{Input, Retry, first_attempt};
 use super::connection::Connection;
 use super::connections::Connections;
 use super::disk::Disk;
-use super::driver::{Context, Decoders, Driver, Step};
+use super::driver::{Context, Decoders, Driver, Known, Step};
 use super::forwarding::Forwards;
 use super::reactor::{Number, Reactor};
 use super::work::{Progress, Work};
@@ -35,7 +35,7 @@ const MAX_PREFETCHED_KEYS: usize = 256;
 const MAX_CONNECTION_EFFORT: usize = 1024;
 const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
-/// The index of the first key of a request without prefetched keys.
+/// Marks a request without prefetched keys.
 const NO_KEY: u32 = u32::MAX;
 
 /// A decoded request.
@@ -240,6 +240,12 @@ impl Batch {
         }
     }
 
+    /// Returns the key with this index among those that are prefetched.
+    #[inline]
+    fn prefetched(&self, index: u32) -> Option<BatchKey> {
+        self.keys.get(index as usize).copied()
+    }
+
     /// Checks the slots of requests with one key. The items that are prefetched arrive meanwhile.
     fn check_slots<T: Decoders, D: Driver<T>>(
         &self,
@@ -297,8 +303,7 @@ impl Batch {
             self.check_slots::<T, D>(queued, (server, cluster));
         }
         self.sample_keys::<T, D>(works, queued, (connections, server));
-        let mut replies_len = 0;
-        let mut any_held = false;
+        let (mut replies_len, mut any_held) = (0, false);
         // What was found about slots holds until the guard is renewed.
         let mut is_first_guard = true;
         for Queued { work, end, request, first_key, on_disk, is_served } in &*queued {
@@ -318,16 +323,8 @@ impl Batch {
             let before = connection.unsent_len();
             let spans = &self.spans;
             let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
-            let prefetched = self.keys.get(*first_key as usize).copied();
-            let first = Context {
-                guard: &guard,
-                connection,
-                server,
-                memcache,
-                spans,
-                admission,
-                prefetched,
-            };
+            let known = Known { admission, prefetched: self.prefetched(*first_key) };
+            let first = Context { guard: &guard, connection, server, memcache, spans, known };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
                 is_first_guard = false;

@@ -10,7 +10,7 @@ use crate::full::Full;
 use crate::http_guard::is_http_word;
 use crate::log;
 use crate::net::connection::Connection;
-use crate::net::driver::{Context, Decoders, Decodes, Driver, Step};
+use crate::net::driver::{Context, Decoders, Decodes, Driver, Known, Step};
 use crate::net::pending_value::InPlace;
 use crate::resp;
 use crate::span::Span;
@@ -161,7 +161,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[inline]
     fn execute(request: &Request<'_>, context: &mut Context<'_, T>) -> Result<(), Full> {
-        let Context { guard, connection, server, spans, admission, prefetched, .. } = context;
+        let Context { guard, connection, server, spans, known, .. } = context;
         let Some((args, found)) = request.parts(spans) else {
             if let Request::Http = request {
                 connection.refuse_http(server);
@@ -181,7 +181,7 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
         }
         let Connection { client, out, in_place, .. } = &mut **connection;
         let args = args.with_pending_value(in_place.get());
-        let (admission, prefetched) = (*admission, *prefetched);
+        let Known { admission, prefetched } = *known;
         let mut call = Call { guard, client, server, args, out, admission, prefetched };
         if execute_found(&mut call, found) == Err(Failure::Full) {
             return Err(Full);
@@ -210,10 +210,10 @@ impl<T: Decoders<Session = Session> + Decodes<Decoder>> Driver<T> for RespDriver
 
     #[cold]
     fn out_of_memory(request: &Request<'_>, context: &mut Context<'_, T>) {
-        let Context { guard, connection, server, spans, admission, .. } = context;
+        let Context { guard, connection, server, spans, known, .. } = context;
         if let Some((args, found)) = request.parts(spans) {
             let Connection { client, out, .. } = &mut **connection;
-            let (admission, prefetched) = (*admission, None);
+            let Known { admission, prefetched } = *known;
             let mut call = Call { guard, client, server, args, out, admission, prefetched };
             refuse_for_memory(&mut call, found);
         }

@@ -68,8 +68,8 @@ impl Harness {
         let mut out = b"what came before".to_vec();
         let args = Args::new(&bytes, &spans);
         let (server, out_buffer) = (&self.server, &mut out);
-        let admission = Admission::Permitted;
-        execute(&mut Call { guard, client, server, args, out: out_buffer, admission })?;
+        let (admission, prefetched) = (Admission::Permitted, None);
+        execute(&mut Call { guard, client, server, args, out: out_buffer, admission, prefetched })?;
         Ok(out.split_off(b"what came before".len()))
     }
 

@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 with_every_io_backend! {
     every_protocol_reads_what_the_others_store
     every_protocol_answers_pipelines_in_any_pieces_in_order
+    requests_see_the_writes_before_them_in_a_pipeline
     errors_end_a_connection_after_earlier_replies
     a_refused_object_is_skipped_while_replies_wait
     requests_of_all_protocols_are_counted
@@ -76,6 +77,38 @@ fn every_protocol_answers_pipelines_in_any_pieces_in_order(io_backend: IoBackend
         }
         ask(&mut stream, b"", answers);
     }
+}
+
+/// If they are received together, the keys of all these requests are looked up before the first
+/// request is executed.
+fn requests_see_the_writes_before_them_in_a_pipeline(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
+    let mut stream = connect_to(&server, 0);
+    ask(&mut stream, b"SET a 1\r\nSET b 1\r\n", b"+OK\r\n+OK\r\n");
+    let steps = [
+        ("GET a", "$1\r\n1\r\n"),
+        ("SET a 2", "+OK\r\n"),
+        ("GET a", "$1\r\n2\r\n"),
+        ("SET a 333333 GET", "$1\r\n2\r\n"),
+        ("GET a", "$6\r\n333333\r\n"),
+        ("MGET a b c", "*3\r\n$6\r\n333333\r\n$1\r\n1\r\n$-1\r\n"),
+        ("DEL a", ":1\r\n"),
+        ("GET a", "$-1\r\n"),
+        ("GET c", "$-1\r\n"),
+        ("SET c 4", "+OK\r\n"),
+        ("GET c", "$1\r\n4\r\n"),
+        ("PEXPIREAT c 1", ":1\r\n"),
+        ("GET c", "$-1\r\n"),
+        ("RENAME b a", "+OK\r\n"),
+        ("GET b", "$-1\r\n"),
+        ("GET a", "$1\r\n1\r\n"),
+        ("FLUSHALL", "+OK\r\n"),
+        ("GET a", "$-1\r\n"),
+        ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
+    ];
+    let requests: String = steps.iter().flat_map(|(request, _)| [*request, "\r\n"]).collect();
+    let replies: String = steps.iter().map(|(_, reply)| *reply).collect();
+    ask(&mut stream, requests.as_bytes(), replies.as_bytes());
 }
 
 fn errors_end_a_connection_after_earlier_replies(io_backend: IoBackend) {

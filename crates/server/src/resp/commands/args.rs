@@ -71,8 +71,8 @@ impl<'a> Args<'a> {
         self.bytes.len() + self.pending_value.map_or(0, PendingValue::value_len)
     }
 
-    /// Returns the key of a command with one key, its first argument, without the search of
-    /// [`keys`](Self::keys).
+    /// Returns the first argument if it is the only key of a command with these keys. Avoids the
+    /// division in [`keys`](Self::keys).
     #[inline]
     pub(crate) fn only_key(&self, keys: Keys) -> Option<&'a [u8]> {
         if keys == Keys::ONE { self.spans.get(1).map(|span| self.of(*span)) } else { None }

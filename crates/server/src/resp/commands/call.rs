@@ -127,7 +127,7 @@ pub struct Call<'a> {
     pub out: &'a mut Vec<u8>,
     /// Whether slots of a cluster have to be checked.
     pub admission: Admission,
-    /// The first key of the command in the cache, if it was prefetched.
+    /// What the prefetch found of the first key of the command that is not one of a snapshot.
     pub prefetched: Option<BatchKey>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Call<'a> {
         (self.guard, self.server)
     }
 
-    /// Looks up the only key of the command, which is not one of a snapshot.
+    /// Looks up a key, which must be the only one of the command and not one of a snapshot.
     #[inline]
     pub(crate) fn item(&self, key: &[u8]) -> Option<Item<'a>> {
         match &self.prefetched {
@@ -162,7 +162,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the hash of the only key of the command, which is not one of a snapshot.
+    /// Returns the hash of a key, which must be the only one of the command and not one of a
+    /// snapshot.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
         self.prefetched.map_or_else(|| self.server.cache.hash(key), |it| it.hash())
