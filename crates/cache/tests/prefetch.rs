@@ -111,6 +111,33 @@ fn removed_items_are_not_found_when_keys_are_prefetched_again() {
     assert_eq!(count_found(&guard, &prefetched(&cache, &guard)), 0);
 }
 
+/// Each table has a version of its own. After removals of all items, and splits, the table of a key
+/// may be another one with the same version, while the pages of the old one still contain its slots.
+#[test]
+fn another_table_with_the_same_version_is_recognized() {
+    for clears in 0..16 {
+        let cache = cache();
+        let mut session = cache.session().expect("room");
+        let mut guard = session.guard();
+        // So many that the tables are split.
+        (0..24_000).for_each(|number| set(&guard, number, b"value"));
+        for _ in 0..clears {
+            guard.clear();
+            (0..600).for_each(|number| set(&guard, number, b"value"));
+        }
+        let keys = prefetched(&cache, &guard);
+        guard.begin_exclusive();
+        guard.clear();
+        guard.end_exclusive();
+        assert_eq!(count_found(&guard, &keys), 0, "{clears} times");
+        (0..600).for_each(|number| set(&guard, number, b"another value"));
+        assert_eq!(count_found(&guard, &keys), 600, "{clears} times");
+        let keys = prefetched(&cache, &guard);
+        (0..KEYS).for_each(|number| set(&guard, number, b"a third value"));
+        assert_eq!(count_found(&guard, &keys), KEYS as usize, "{clears} times");
+    }
+}
+
 /// Keys can be prefetched by a cache with other contents, in which their items are elsewhere.
 #[test]
 fn what_another_cache_has_found_is_not_used() {

@@ -281,7 +281,7 @@ impl Arena {
         let at = self.at(address, size_of::<Line>()).cast::<Line>();
         debug_assert!(at.is_aligned());
         // SAFETY: within the map and aligned, since the map's start and the pages are aligned;
-        // always accessed as atomics, for which any bytes are valid.
+        // always accessed as atomics, or by the vector loads of `line.rs`. Any bytes are valid.
         unsafe { &*at }
     }
 }

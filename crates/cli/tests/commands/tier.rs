@@ -1,7 +1,7 @@
 //! `nuthatch tier stat` and `nuthatch tier verify`.
 
 use crate::folder::Folder;
-use nuthatch_tier::{Options, Record, Tier};
+use nuthatch_tier::{Options, Record, RecordId, Tier};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -62,9 +62,28 @@ fn stat_counts_records_and_files() {
     assert!(stat["oldest_age_ms"].as_u64().expect("an age") < 600_000);
     let run = folder.run(&STAT);
     assert_eq!((run.status, &run.stderr[..]), (Some(0), ""));
-    for line in ["state     closed\n", "files     1, of which 0 not sealed\n", "damaged   0\n"] {
+    let removals = "removals  0 entries, 0 B in 0 files of the removal log\n";
+    for line in
+        ["state     closed\n", "files     1, of which 0 not sealed\n", removals, "damaged   0\n"]
+    {
         assert!(run.stdout.contains(line), "{}", run.stdout);
     }
+}
+
+#[test]
+fn stat_counts_removals() {
+    let folder = Folder::new();
+    let (mut tier, _) = Tier::open(folder.path("tier"), &options()).expect("a tier");
+    append(&mut tier, 10);
+    let removals = tier.removals().expect("a removal log");
+    removals.append(&[RecordId { file: 1, unit: 260 }]).expect("appended");
+    removals.append_changed(&[7, 8]).expect("appended");
+    tier.close().expect("closed");
+    let stat = json(&folder, &STAT, 0);
+    assert_eq!((&stat["removal_entries"], &stat["removal_log_files"]), (&3.into(), &1.into()));
+    assert!(stat["removal_log_bytes"].as_u64().expect("a length") >= 4096);
+    let run = folder.run(&STAT);
+    assert!(run.stdout.contains("removals  3 entries, "), "{}", run.stdout);
 }
 
 #[test]

@@ -17,7 +17,9 @@ Examples:
 
 Records include those of items that were deleted or overwritten later: with --disk, the removal log
 names them, and the server does not recover them. Live: records whose items have not expired. Expiry
-is rounded up to seconds. Ages: the time since the oldest and the newest item file were created.
+is rounded up to seconds. Removals: the entries of the removal log, also those for records of item
+files that were removed since. Ages: the time since the oldest and the newest item file were
+created.
 
 State in which the last server left the folder:
   closed      it closed its dump or its disk tier when it stopped
@@ -84,6 +86,7 @@ fn text(folder: &Path, stat: &TierStat, now_ms: u64) -> String {
          records   {}, {}\n\
          live      {}\n\
          expired   {}\n\
+         removals  {} entries, {} in {} files of the removal log\n\
          ages      {ages}\n\
          damaged   {}\n",
         folder.display(),
@@ -95,6 +98,9 @@ fn text(folder: &Path, stat: &TierStat, now_ms: u64) -> String {
         bytes(stat.record_bytes),
         grouped(stat.records - stat.expired),
         grouped(stat.expired),
+        grouped(stat.removal_entries),
+        bytes(stat.removal_log_bytes),
+        grouped(stat.removal_logs),
         grouped(stat.damage.len() as u64),
     )
 }
@@ -113,6 +119,9 @@ fn json(folder: &Path, stat: &TierStat, now_ms: u64) -> String {
         .plain("record_bytes", stat.record_bytes)
         .plain("records_live", stat.records - stat.expired)
         .plain("records_expired", stat.expired)
+        .plain("removal_entries", stat.removal_entries)
+        .plain("removal_log_bytes", stat.removal_log_bytes)
+        .plain("removal_log_files", stat.removal_logs)
         .plain("oldest_age_ms", age(stat.oldest_ms))
         .plain("newest_age_ms", age(stat.newest_ms))
         .plain("damaged", stat.damage.len())
