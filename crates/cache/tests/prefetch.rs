@@ -112,7 +112,7 @@ fn removed_items_are_not_found_when_keys_are_prefetched_again() {
 }
 
 /// Each table has a version of its own. After removals of all items, and splits, the table of a key
-/// may be another one with the same version, while the pages of the old one still contain its slots.
+/// may be another one with the same version, and the pages of the old one still contain its slots.
 #[test]
 fn another_table_with_the_same_version_is_recognized() {
     for clears in 0..16 {
