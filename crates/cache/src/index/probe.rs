@@ -4,7 +4,7 @@ use crate::index::slot::Slot;
 use crate::index::table::{Table, count_use, load, slots_with};
 use crate::memory::arena::{Arena, INDEX_PAGE_LINES, prefetch, prefetch_to_write};
 use crate::memory::line::Line;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The slot of a key, its position, and the table and its version when the slot was read. The slot
 /// is empty if none was found.
@@ -27,6 +27,20 @@ impl SeenSlot {
     /// Creates one for which [`Table::find_seen`] finds nothing.
     pub(crate) const fn without_position(slot: Slot) -> Self {
         Self { table: 0, version: 1, page: 0, line: 0, at: 0, slot }
+    }
+
+    /// Returns the word at the position. It is one of the index only if the table is unchanged.
+    #[inline]
+    fn word(self, arena: &Arena) -> &AtomicU64 {
+        let line = arena.line(self.page, usize::from(self.line) % INDEX_PAGE_LINES);
+        &line.0[usize::from(self.at)]
+    }
+
+    /// Counts a read of the item of a slot that [`Table::find_seen`] has just returned. The count
+    /// is lost if the slot is written at the same time.
+    #[inline]
+    pub(crate) fn count_use(self, arena: &Arena, slot: Slot) {
+        count_use(self.word(arena), slot);
     }
 }
 
@@ -110,20 +124,12 @@ impl Table {
             && seen.version == version
             && version & 1 == 0
             && line < self.lines(arena).count;
-        let (page, line) = self.page_and_line(line);
+        let (page, _) = self.page_and_line(line);
         if !is_unchanged || page != seen.page || seen.slot.is_empty() {
             return None;
         }
         // The page of the prefetch, so the processor need not wait for that of the table.
-        let present = load(arena.line(seen.page, line), seen.at.into());
+        let present = Slot(seen.word(arena).load(Ordering::Acquire));
         present.has_item_of(seen.slot).then_some(present)
-    }
-
-    /// Counts a read of the item of a slot that [`find_seen`](Self::find_seen) has just returned.
-    /// The count is lost if the slot is written at the same time.
-    #[inline]
-    pub(crate) fn count_use_of_seen(arena: &Arena, seen: SeenSlot, slot: Slot) {
-        let line = usize::from(seen.line) % INDEX_PAGE_LINES;
-        count_use(&arena.line(seen.page, line).0[usize::from(seen.at)], slot);
     }
 }

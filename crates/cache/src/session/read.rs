@@ -4,7 +4,7 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::hash::KeyHash;
 use crate::index::slot::{MAX_FREQUENCY, Slot};
-use crate::index::table::{Position, Table};
+use crate::index::table::Position;
 use crate::item::{Header, Item};
 use crate::memory::removed::RemovedBits;
 use crate::session::prefetch::BatchKey;
@@ -94,7 +94,7 @@ impl Guard<'_> {
             // The address is also in `slot`, but from `seen` the processor knows it earlier.
             let item = self.item(seen.slot.address(), slot.frequency());
             if item.has_key(key) {
-                return self.count_read(item, || Table::count_use_of_seen(arena, seen, slot));
+                return self.count_read(item, || seen.count_use(arena, slot));
             }
         }
         self.get_hashed(key, hash)

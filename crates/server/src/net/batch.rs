@@ -35,17 +35,14 @@ const MAX_PREFETCHED_KEYS: usize = 256;
 const MAX_CONNECTION_EFFORT: usize = 1024;
 const MAX_ITERATION_EFFORT: usize = 16 * MAX_CONNECTION_EFFORT;
 
-/// Marks a request without prefetched keys.
-const NO_KEY: u32 = u32::MAX;
-
 /// A decoded request.
 struct Queued<R> {
     work: usize,
     /// The offset of its end, with bytes after it that need no reply.
     end: usize,
     request: R,
-    /// The index of its first key among those that are prefetched; [`NO_KEY`] if it has none.
-    first_key: u32,
+    /// The index of its first key among those that are prefetched.
+    first_key: Option<u32>,
     /// Whether one of its keys is probably on disk.
     on_disk: bool,
     /// Whether it has one key, whose slot this node of a cluster serves under the guard of the
@@ -179,7 +176,7 @@ impl Batch {
                     progress.decoded += consumed;
                     let end = progress.decoded;
                     let (on_disk, is_served) = (false, false);
-                    let first_key = NO_KEY;
+                    let first_key = None;
                     queued.push(Queued { work, end, request, first_key, on_disk, is_served });
                 }
                 Step::Skip { consumed } => {
@@ -223,9 +220,7 @@ impl Batch {
                 numbers.push(number as u32);
                 keys.len() < MAX_PREFETCHED_KEYS
             });
-            if keys.len() > first {
-                *first_key = first as u32;
-            }
+            *first_key = (keys.len() > first).then_some(first as u32);
         }
         if let Some(snapshots) = &server.snapshots {
             for key in snapshot_keys.drain(..) {
@@ -242,8 +237,8 @@ impl Batch {
 
     /// Returns the key with this index among those that are prefetched.
     #[inline]
-    fn prefetched(&self, index: u32) -> Option<BatchKey> {
-        self.keys.get(index as usize).copied()
+    fn prefetched(&self, index: Option<u32>) -> Option<BatchKey> {
+        self.keys.get(index? as usize).copied()
     }
 
     /// Checks the slots of requests with one key. The items that are prefetched arrive meanwhile.
