@@ -238,15 +238,17 @@ fn wrong_passwords_fail_at_once_and_are_not_shown() {
     run(&place, &with("tls = \"verify\"")).failed(3, "server does not support TLS");
 }
 
-/// Each range evaluates the query again, and a query with `limit` returns other rows each time.
+/// Each range evaluates the query again. This query returns one row less in a COPY statement,
+/// in each run: rows chosen at random have, now and then, the expected number.
 #[test]
 fn ranges_that_do_not_have_all_rows_are_an_error() {
     let place = Place::new();
     let server = Database::postgres(place.path());
     table(&server);
-    let limited =
-        job(&server, "select id, v from t order by random() limit 20000", "split = \"id\"\n");
-    run(&place, &limited).failed(3, "split: expected the 20000 rows of the query");
+    let limited = "select id, v from t order by id \
+                   limit case when current_query() ilike 'copy%' then 19999 else 20000 end";
+    run(&place, &job(&server, limited, "split = \"id\"\n"))
+        .failed(3, "split: expected the 20000 rows of the query in its ranges, found 19999");
     let last = "select id, 'k' as id2, v from t order by id desc";
     let text = job(&server, last, "values = [\"v\"]\nsplit = \"id\"\nreaders = 4\n");
     let text = text.replace("{id}.{column}", "{id2}");
