@@ -137,7 +137,7 @@ impl Header {
     /// Decodes the header of an item. `bytes` returns as many of the first bytes of the item as
     /// requested; bytes behind the item may be in use by a writer. `base_ms` returns the segment's
     /// base.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read<'b>(
         bytes: impl Fn(usize) -> &'b [u8],
         base_ms: impl FnOnce() -> u64,

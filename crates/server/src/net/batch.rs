@@ -235,12 +235,6 @@ impl Batch {
         }
     }
 
-    /// Returns the key with this index among those that are prefetched.
-    #[inline]
-    fn prefetched(&self, index: Option<u32>) -> Option<BatchKey> {
-        self.keys.get(index? as usize).copied()
-    }
-
     /// Checks the slots of requests with one key. The items that are prefetched arrive meanwhile.
     fn check_slots<T: Decoders, D: Driver<T>>(
         &self,
@@ -318,7 +312,8 @@ impl Batch {
             let before = connection.unsent_len();
             let spans = &self.spans;
             let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
-            let known = Known { admission, prefetched: self.prefetched(*first_key) };
+            let prefetched = first_key.and_then(|index| self.keys.get(index as usize));
+            let known = Known { admission, prefetched };
             let first = Context { guard: &guard, connection, server, memcache, spans, known };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);

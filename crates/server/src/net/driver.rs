@@ -34,19 +34,19 @@ pub(crate) struct Context<'a, T: Decoders> {
     pub(crate) memcache: &'a MemcachedState,
     /// The arguments of all requests of the batch, each relative to its request.
     pub(crate) spans: &'a [Span],
-    pub(crate) known: Known,
+    pub(crate) known: Known<'a>,
 }
 
 /// What is known of a request before it is executed.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct Known<'a> {
     /// What was checked of the slots of the request.
     pub(crate) admission: Admission,
     /// What the prefetch found of the first key of the request that is not one of a snapshot.
-    pub(crate) prefetched: Option<BatchKey>,
+    pub(crate) prefetched: Option<&'a BatchKey>,
 }
 
-impl Known {
+impl Known<'_> {
     /// Returns what is known of a request that was executed before, and is executed again.
     pub(crate) fn of_retry(is_permitted: bool) -> Self {
         Self { admission: Admission::of_request(is_permitted, false), prefetched: None }

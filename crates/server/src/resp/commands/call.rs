@@ -128,7 +128,7 @@ pub struct Call<'a> {
     /// Whether slots of a cluster have to be checked.
     pub admission: Admission,
     /// What the prefetch found of the first key of the command that is not one of a snapshot.
-    pub prefetched: Option<BatchKey>,
+    pub prefetched: Option<&'a BatchKey>,
 }
 
 impl<'a> Call<'a> {
@@ -153,13 +153,11 @@ impl<'a> Call<'a> {
         (self.guard, self.server)
     }
 
-    /// Looks up a key, which must be the only one of the command and not one of a snapshot.
-    #[inline]
-    pub(crate) fn item(&self, key: &[u8]) -> Option<Item<'a>> {
-        match &self.prefetched {
-            Some(prefetched) => self.guard.get_prefetched(key, prefetched),
-            None => self.guard.get(key),
-        }
+    /// Returns the item of a key at the position that the prefetch found, and `None` if it has to
+    /// be looked up. The key must be the only one of the command and not one of a snapshot.
+    #[inline(always)]
+    pub(crate) fn prefetched_item(&self, key: &[u8]) -> Option<Item<'a>> {
+        self.guard.try_get_prefetched(key, self.prefetched?)
     }
 
     /// Returns the hash of a key, which must be the only one of the command and not one of a
@@ -170,16 +168,24 @@ impl<'a> Call<'a> {
     }
 
     /// Replies with the raw value of an item.
-    #[inline]
-    pub(crate) fn reply_value(&mut self, item: &Item<'_>) -> Result {
+    ///
+    /// Takes the item by value, so that one that was just read stays in registers.
+    #[inline(always)]
+    pub(crate) fn reply_value(&mut self, item: Item<'_>) -> Result {
         let value = item.value();
         if value.len() < MIN_VALUE_REF_LEN && !item.is_compressed() {
             self.reply().bulk(value);
             return Ok(());
         }
-        self.reply().bulk_header(values::raw_len(item));
+        self.send_value(item)
+    }
+
+    /// Replies with the raw value of an item that is long or compressed.
+    #[inline(never)]
+    fn send_value(&mut self, item: Item<'_>) -> Result {
+        self.reply().bulk_header(values::raw_len(&item));
         let place = self.place();
-        values::send(place, item, (&mut *self.out, &mut self.client.zero_copy))?;
+        values::send(place, &item, (&mut *self.out, &mut self.client.zero_copy))?;
         self.reply().bulk_end();
         Ok(())
     }

@@ -44,7 +44,7 @@ fn mget(call: &mut Call<'_>) -> Result {
             if let Some(key) = call.snapshot_key(key) {
                 call.reply_snapshot(key)?;
             } else if let Some(item) = call.guard.get_prefetched(key, prefetched) {
-                call.reply_value(&item)?;
+                call.reply_value(item)?;
             } else {
                 call.reply().null();
             }

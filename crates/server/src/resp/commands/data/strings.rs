@@ -26,8 +26,17 @@ fn get(call: &mut Call<'_>) -> Result {
     if let Some(key) = call.snapshot_key(key) {
         return call.reply_snapshot(key);
     }
-    match call.item(key) {
-        Some(item) => call.reply_value(&item)?,
+    match call.prefetched_item(key) {
+        Some(item) => call.reply_value(item),
+        None => get_searched(call, key),
+    }
+}
+
+/// Replies to a `GET` of a key that is not where the prefetch found it, or was not found.
+#[inline(never)]
+fn get_searched(call: &mut Call<'_>, key: &[u8]) -> Result {
+    match call.guard.get_hashed(key, call.hash(key)) {
+        Some(item) => call.reply_value(item)?,
         None => call.reply().null(),
     }
     Ok(())
@@ -74,7 +83,7 @@ fn exchange(call: &mut Call<'_>, condition: Condition<'_>, write: Write<'_>) -> 
         call.truncate_output(start);
         match &item {
             Some(item) => {
-                if let Err(failure) = call.reply_value(item) {
+                if let Err(failure) = call.reply_value(*item) {
                     return (None, Err(failure));
                 }
             }
