@@ -52,7 +52,7 @@ impl Engine {
                 args: Args::new(request.as_bytes(), &spans),
                 out: &mut out,
                 admission: Admission::Permitted,
-                prefetched: None,
+                prefetched: &[],
             };
             commands::execute(&mut call).expect("there is room");
         });
@@ -74,6 +74,7 @@ impl Engine {
                 shared,
                 out: &mut out,
                 zero_copy: &mut ZeroCopyValues::default(),
+                prefetched: &[],
             };
             memcache::execute(&mut call, &request).expect("there is room");
         });

@@ -48,6 +48,7 @@ Examples:
   race --nuthatch target/release/nuthatch
   race --works get100,get1 --systems redis,memcached --json > race.json
   race --works disk100,disk1k,disk10k --nuthatch target/release/nuthatch
+  race --works disk100 --rate 20000 --nuthatch target/release/nuthatch    latencies at a rate
 
 Exit status:
   0  success
@@ -72,6 +73,10 @@ struct Options {
     #[arg(long, value_name = "N", default_value = "50")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
+    /// Requests in a second to each server, at equal intervals, to compare latencies [default: as
+    /// many as possible]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
     /// Duration of the load before each measurement
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = arguments::duration)]
     warmup: Duration,
@@ -112,6 +117,7 @@ impl Options {
             works: if self.works.is_empty() { all_works() } else { self.works.clone() },
             rounds: self.rounds.into(),
             connections: self.connections.into(),
+            rate: self.rate.map(f64::from),
             warmup: self.warmup,
             measured: self.seconds,
             server_core: self.server_core,

@@ -33,6 +33,8 @@ pub struct Race {
     pub rounds: usize,
     /// Connections to each server.
     pub connections: usize,
+    /// Requests in a second to each server; as many as possible if `None`.
+    pub rate: Option<f64>,
     /// Duration of the load before each measurement.
     pub warmup: Duration,
     /// Duration of each measurement.
@@ -201,7 +203,7 @@ impl Race {
             address: server.address(workload.protocol).clone(),
             workload,
             connections: self.connections,
-            rate: None,
+            rate: self.rate,
             threads: 1,
             core_number: Some(self.generator_core),
             warmup: self.warmup,

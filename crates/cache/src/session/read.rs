@@ -92,8 +92,7 @@ impl Guard<'_> {
     /// is `None` or the item of `key`.
     #[inline]
     pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
-        self.try_get_prefetched(key, prefetched)
-            .or_else(|| self.get_hashed(key, prefetched.hash()))
+        self.try_get_prefetched(key, prefetched).or_else(|| self.get_hashed(key, prefetched.hash()))
     }
 
     /// Returns the item of a key if it is at the position that [`prefetch`](Self::prefetch) found,

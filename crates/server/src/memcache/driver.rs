@@ -219,7 +219,8 @@ fn execute_in_place<T: Decoders<Session = Session>>(
 
 #[inline]
 fn call<'a, T: Decoders>(context: &'a mut Context<'_, T>) -> Call<'a> {
-    let Context { guard, connection, server, memcache, .. } = context;
+    let Context { guard, connection, server, memcache, known, .. } = context;
     let Connection { client, out, .. } = &mut **connection;
-    Call { guard, server, shared: memcache, out, zero_copy: &mut client.zero_copy }
+    let (zero_copy, prefetched) = (&mut client.zero_copy, known.prefetched);
+    Call { guard, server, shared: memcache, out, zero_copy, prefetched }
 }

@@ -12,6 +12,17 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct MemcachedRequests(pub(crate) Arc<MemcachedState>);
 
+impl MemcachedRequests {
+    fn call<'a>(
+        &'a self,
+        (guard, server): (&'a Guard<'_>, &'a Server),
+        out: &'a mut Vec<u8>,
+        zero_copy: &'a mut ZeroCopyValues,
+    ) -> Call<'a> {
+        Call { guard, server, shared: &self.0, out, zero_copy, prefetched: &[] }
+    }
+}
+
 impl ForwardedRequests for MemcachedRequests {
     fn execute(
         &self,
@@ -32,8 +43,7 @@ impl ForwardedRequests for MemcachedRequests {
             return Err(ForwardedError::Refused(refusal));
         }
         let (mut out, mut zero_copy) = (Vec::new(), ZeroCopyValues::default());
-        let mut call =
-            Call { guard, server, shared: &self.0, out: &mut out, zero_copy: &mut zero_copy };
+        let mut call = self.call((guard, server), &mut out, &mut zero_copy);
         match commands::execute(&mut call, &request) {
             Ok(_) => Ok(out),
             Err(_) => Err(ForwardedError::Full),
@@ -47,8 +57,7 @@ impl ForwardedRequests for MemcachedRequests {
     ) -> Option<Vec<u8>> {
         let request: Request<'_> = request_of(line, value)?;
         let (mut out, mut zero_copy) = (Vec::new(), ZeroCopyValues::default());
-        let mut call =
-            Call { guard, server, shared: &self.0, out: &mut out, zero_copy: &mut zero_copy };
+        let mut call = self.call((guard, server), &mut out, &mut zero_copy);
         commands::out_of_memory(&mut call, &request);
         Some(out)
     }

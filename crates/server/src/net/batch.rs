@@ -41,8 +41,8 @@ struct Queued<R> {
     /// The offset of its end, with bytes after it that need no reply.
     end: usize,
     request: R,
-    /// The index of its first key among those that are prefetched.
-    first_key: Option<u32>,
+    /// The indexes of its keys among those that are prefetched.
+    keys: Range<u32>,
     /// Whether one of its keys is probably on disk.
     on_disk: bool,
     /// Whether it has one key, whose slot this node of a cluster serves under the guard of the
@@ -176,8 +176,8 @@ impl Batch {
                     progress.decoded += consumed;
                     let end = progress.decoded;
                     let (on_disk, is_served) = (false, false);
-                    let first_key = None;
-                    queued.push(Queued { work, end, request, first_key, on_disk, is_served });
+                    let keys = 0..0;
+                    queued.push(Queued { work, end, request, keys, on_disk, is_served });
                 }
                 Step::Skip { consumed } => {
                     progress.decoded += consumed;
@@ -206,9 +206,9 @@ impl Batch {
         let Self { keys, numbers, spans, snapshot_keys, .. } = self;
         keys.clear();
         numbers.clear();
-        for (number, Queued { request, first_key, .. }) in queued.iter_mut().enumerate() {
+        for (number, Queued { request, keys: range, .. }) in queued.iter_mut().enumerate() {
             let is_written = D::replaces(request);
-            let first = keys.len();
+            range.start = keys.len() as u32;
             D::keys(request, spans, |key| {
                 if let Some(key) = server.snapshot_key(key) {
                     snapshot_keys.push(key.prefetch());
@@ -220,7 +220,7 @@ impl Batch {
                 numbers.push(number as u32);
                 keys.len() < MAX_PREFETCHED_KEYS
             });
-            *first_key = (keys.len() > first).then_some(first as u32);
+            range.end = keys.len() as u32;
         }
         if let Some(snapshots) = &server.snapshots {
             for key in snapshot_keys.drain(..) {
@@ -295,7 +295,7 @@ impl Batch {
         let (mut replies_len, mut any_held) = (0, false);
         // What was found about slots holds until the guard is renewed.
         let mut is_first_guard = true;
-        for Queued { work, end, request, first_key, on_disk, is_served } in &*queued {
+        for Queued { work, end, request, keys, on_disk, is_served } in &*queued {
             let number = works[*work].connection;
             let keeps_items = disk.is_some() && D::changes_several(request);
             if *shared && D::is_exclusive(request) || keeps_items {
@@ -312,7 +312,8 @@ impl Batch {
             let before = connection.unsent_len();
             let spans = &self.spans;
             let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
-            let prefetched = first_key.and_then(|index| self.keys.get(index as usize));
+            let keys = keys.start as usize..keys.end as usize;
+            let prefetched = self.keys.get(keys).unwrap_or_default();
             let known = Known { admission, prefetched };
             let first = Context { guard: &guard, connection, server, memcache, spans, known };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {

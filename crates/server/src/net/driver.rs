@@ -42,14 +42,15 @@ pub(crate) struct Context<'a, T: Decoders> {
 pub(crate) struct Known<'a> {
     /// What was checked of the slots of the request.
     pub(crate) admission: Admission,
-    /// What the prefetch found of the first key of the request that is not one of a snapshot.
-    pub(crate) prefetched: Option<&'a BatchKey>,
+    /// What the prefetch found of the first keys of the request, in their order and without those
+    /// of snapshots.
+    pub(crate) prefetched: &'a [BatchKey],
 }
 
 impl Known<'_> {
     /// Returns what is known of a request that was executed before, and is executed again.
     pub(crate) fn of_retry(is_permitted: bool) -> Self {
-        Self { admission: Admission::of_request(is_permitted, false), prefetched: None }
+        Self { admission: Admission::of_request(is_permitted, false), prefetched: &[] }
     }
 }
 

@@ -68,7 +68,7 @@ impl Harness {
         let mut out = b"what came before".to_vec();
         let args = Args::new(&bytes, &spans);
         let (server, out_buffer) = (&self.server, &mut out);
-        let (admission, prefetched) = (Admission::Permitted, None);
+        let (admission, prefetched) = (Admission::Permitted, &[]);
         execute(&mut Call { guard, client, server, args, out: out_buffer, admission, prefetched })?;
         Ok(out.split_off(b"what came before".len()))
     }

@@ -88,7 +88,7 @@ impl Connection<'_> {
                 args: Args::new(&bytes, &spans),
                 out: &mut out,
                 admission: Admission::Permitted,
-                prefetched: None,
+                prefetched: &[],
             });
             match result {
                 Ok(()) => return out,

@@ -79,7 +79,7 @@ impl Engine {
         guard: &'a Guard<'a>,
         (out, zero_copy): (&'a mut Vec<u8>, &'a mut ZeroCopyValues),
     ) -> Call<'a> {
-        Call { guard, server: &self.server, shared: &self.shared, out, zero_copy }
+        Call { guard, server: &self.server, shared: &self.shared, out, zero_copy, prefetched: &[] }
     }
 
     /// Returns the replies, as text.

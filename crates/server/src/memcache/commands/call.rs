@@ -6,7 +6,7 @@ use crate::memcache::Flags;
 use crate::memcache::reply::{self, LINE_END, Line};
 use crate::state::values::{self, Place};
 use crate::state::{MemcachedState, Server, SnapshotKey};
-use nuthatch_cache::{Guard, Item};
+use nuthatch_cache::{BatchKey, Guard, Item};
 
 /// All that the execution of a request needs.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ pub struct Call<'a> {
     pub out: &'a mut Vec<u8>,
     /// Values of replies that are sent without a copy.
     pub zero_copy: &'a mut ZeroCopyValues,
+    /// What the prefetch found of the first keys of the request, in their order and without those
+    /// of snapshots.
+    pub prefetched: &'a [BatchKey],
 }
 
 impl<'a> Call<'a> {
@@ -28,6 +31,15 @@ impl<'a> Call<'a> {
     #[inline]
     pub(crate) fn place(&self) -> Place<'a> {
         (self.guard, self.server)
+    }
+
+    /// Looks up a key of the cache, from what the prefetch found of it.
+    #[inline]
+    pub(crate) fn item(&self, key: &[u8], prefetched: Option<&BatchKey>) -> Option<Item<'a>> {
+        match prefetched {
+            Some(prefetched) => self.guard.get_prefetched(key, prefetched),
+            None => self.guard.get(key),
+        }
     }
 
     /// Replies with the value of a key of a snapshot, with flags 0; with nothing if it is missing.

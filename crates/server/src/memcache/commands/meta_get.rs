@@ -64,7 +64,7 @@ pub(crate) fn get(call: &mut Call<'_>, request: &Meta<'_>, key: &[u8]) -> Result
     }
     let wants = Wants::of(request, call.guard.now_ms());
     let bump = !request.flags.no_bump();
-    let found = if bump { call.guard.get(key) } else { call.guard.peek(key) };
+    let found = if bump { call.item(key, call.prefetched.first()) } else { call.guard.peek(key) };
     match found {
         Some(item) if !wants.change(&item) => {
             let renewal = wants.renewal(&item);

@@ -18,17 +18,21 @@ pub(crate) const SNAPSHOT_CAS: u64 = 0;
 #[inline]
 pub(crate) fn get(call: &mut Call<'_>, get: &Get<'_>) -> Result {
     let max = call.out.len() + call.server.max_reply_len();
+    let mut all_prefetched = call.prefetched.iter();
     for key in get.keys {
         if let Some(found) = call.server.snapshot_key(key) {
             call.snapshot_value((found, key), get.cas.then_some(SNAPSHOT_CAS))?;
-        } else if let Some(exptime) = get.exptime {
+            continue;
+        }
+        let prefetched = all_prefetched.next();
+        if let Some(exptime) = get.exptime {
             get_and_touch(call, key, exptime, get.cas)?;
         } else if get.cas {
             if let Some((item, cas)) = call.guard.get_with_cas(key)? {
                 reply::value_header(call.out, key, item.flags(), raw_len(&item), Some(cas));
                 call.value(&item)?;
             }
-        } else if let Some(item) = call.guard.get(key) {
+        } else if let Some(item) = call.item(key, prefetched) {
             reply::value_header(call.out, key, item.flags(), raw_len(&item), None);
             call.value(&item)?;
         }

@@ -127,8 +127,9 @@ pub struct Call<'a> {
     pub out: &'a mut Vec<u8>,
     /// Whether slots of a cluster have to be checked.
     pub admission: Admission,
-    /// What the prefetch found of the first key of the command that is not one of a snapshot.
-    pub prefetched: Option<&'a BatchKey>,
+    /// What the prefetch found of the first keys of the command, in their order and without those
+    /// of snapshots.
+    pub prefetched: &'a [BatchKey],
 }
 
 impl<'a> Call<'a> {
@@ -157,14 +158,14 @@ impl<'a> Call<'a> {
     /// be looked up. The key must be the only one of the command and not one of a snapshot.
     #[inline(always)]
     pub(crate) fn prefetched_item(&self, key: &[u8]) -> Option<Item<'a>> {
-        self.guard.try_get_prefetched(key, self.prefetched?)
+        self.guard.try_get_prefetched(key, self.prefetched.first()?)
     }
 
     /// Returns the hash of a key, which must be the only one of the command and not one of a
     /// snapshot.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
-        self.prefetched.map_or_else(|| self.server.cache.hash(key), |it| it.hash())
+        self.prefetched.first().map_or_else(|| self.server.cache.hash(key), |it| it.hash())
     }
 
     /// Replies with the raw value of an item.

@@ -220,7 +220,7 @@ fn exec(call: &mut Call<'_>) -> Result {
             args: Args::new(&queued.bytes, &queued.spans),
             out: &mut *call.out,
             admission: call.admission.within_transaction(),
-            prefetched: None,
+            prefetched: &[],
         };
         execute_queued(&mut inner, queued.found);
         if call.out.len() > max {

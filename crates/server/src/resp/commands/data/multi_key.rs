@@ -1,5 +1,6 @@
 //! Commands over the values of several keys.
 
+use super::strings::reply_searched;
 use crate::resp::commands::failure::REPLY_TOO_LONG;
 use crate::resp::commands::modify::check_len;
 use crate::resp::commands::{Call, Command, Failure, Result};
@@ -34,19 +35,27 @@ fn mget(call: &mut Call<'_>) -> Result {
     let args = call.args;
     let max = call.max_out_len();
     call.reply().array(args.len() - 1);
-    let mut keys = Vec::with_capacity(BATCH);
+    // The batch of the request has prefetched all keys, unless there are many or some are those of
+    // snapshots.
+    let is_prefetched = call.prefetched.len() == args.len() - 1;
+    let mut keys = Vec::new();
     for start in (1..args.len()).step_by(BATCH) {
-        keys.clear();
-        let hashes = args.from(start).take(BATCH).map(|key| call.server.cache.hash(key));
-        keys.extend(hashes.map(BatchKey::to_read));
-        call.guard.prefetch(&mut keys);
-        for (key, prefetched) in args.from(start).zip(&keys) {
+        let prefetched = if is_prefetched {
+            &call.prefetched[start - 1..]
+        } else {
+            keys.clear();
+            let hashes = args.from(start).take(BATCH).map(|key| call.server.cache.hash(key));
+            keys.extend(hashes.map(BatchKey::to_read));
+            call.guard.prefetch(&mut keys);
+            &keys
+        };
+        for (key, prefetched) in args.from(start).take(BATCH).zip(prefetched) {
             if let Some(key) = call.snapshot_key(key) {
                 call.reply_snapshot(key)?;
-            } else if let Some(item) = call.guard.get_prefetched(key, prefetched) {
+            } else if let Some(item) = call.guard.try_get_prefetched(key, prefetched) {
                 call.reply_value(item)?;
             } else {
-                call.reply().null();
+                reply_searched(call, key, prefetched.hash())?;
             }
             if call.out.len() > max {
                 return Err(REPLY_TOO_LONG);

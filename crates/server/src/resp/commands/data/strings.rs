@@ -7,7 +7,7 @@ use crate::resp::commands::{Call, Command, OUT_OF_MEMORY, Result};
 use crate::state::Flags;
 use crate::state::new_value::{removal, update};
 use crate::state::values;
-use nuthatch_cache::{Condition, Expiry, Item, Outcome, Write};
+use nuthatch_cache::{Condition, Expiry, Item, KeyHash, Outcome, Write};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::of_key("get", 2, Flags::LOOKS_UP, get),
@@ -28,14 +28,14 @@ fn get(call: &mut Call<'_>) -> Result {
     }
     match call.prefetched_item(key) {
         Some(item) => call.reply_value(item),
-        None => get_searched(call, key),
+        None => reply_searched(call, key, call.hash(key)),
     }
 }
 
-/// Replies to a `GET` of a key that is not where the prefetch found it, or was not found.
+/// Replies with the value of a key that is not at the position that the prefetch found, or null.
 #[inline(never)]
-fn get_searched(call: &mut Call<'_>, key: &[u8]) -> Result {
-    match call.guard.get_hashed(key, call.hash(key)) {
+pub(crate) fn reply_searched(call: &mut Call<'_>, key: &[u8], hash: KeyHash) -> Result {
+    match call.guard.get_hashed(key, hash) {
         Some(item) => call.reply_value(item)?,
         None => call.reply().null(),
     }
