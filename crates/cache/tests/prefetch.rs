@@ -1,6 +1,6 @@
 //! Lookups of keys that were prefetched, after the index has changed.
 
-use nuthatch_cache::{BatchKey, Cache, Eviction, Guard, Options, Write};
+use nuthatch_cache::{BatchKey, Cache, Eviction, Expiry, Guard, Options, Write};
 
 const KEYS: u64 = 20_000;
 
@@ -50,6 +50,44 @@ fn get_prefetched_finds_items_and_counts_as_get_does() {
     assert_eq!((stats.hits, stats.misses_absent), (2 * KEYS, KEYS), "as other lookups");
     let frequency = guard.peek(&key(1)).expect("the item").frequency();
     assert_eq!(frequency, 2, "reads of prefetched keys are counted");
+}
+
+/// A regression of this would only be slow: every lookup would search the index again.
+#[test]
+fn items_are_found_at_their_prefetched_position() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    (0..KEYS).for_each(|number| set(&guard, number, b"value"));
+    let keys = prefetched(&cache, &guard);
+    let found = (0..KEYS).zip(&keys).filter(|(number, prefetched)| {
+        let item = guard.try_get_prefetched(&key(*number), prefetched);
+        item.is_some_and(|item| item.key() == key(*number))
+    });
+    let found = found.count() as u64;
+    assert!(found > KEYS * 9 / 10, "{found} of {KEYS}: the others are beyond two lines");
+    assert_eq!(cache.stats().hits, found);
+    let absent = (KEYS..).zip(&keys[KEYS as usize..]);
+    assert_eq!(
+        absent.filter(|(n, it)| guard.try_get_prefetched(&key(*n), it).is_some()).count(),
+        0
+    );
+    assert_eq!(cache.stats().misses_absent, 0, "the caller looks the key up, which counts a miss");
+}
+
+#[test]
+fn an_item_that_has_expired_is_a_miss_after_its_prefetch() {
+    let cache = cache();
+    let mut session = cache.session().expect("room");
+    let guard = session.guard();
+    let write = Write::new().expiry(Expiry::At(guard.now_ms()));
+    guard.set(&key(1), b"value", &write).map(drop).expect("room");
+    let mut keys = [BatchKey::to_read(cache.hash(&key(1)))];
+    guard.prefetch(&mut keys);
+    assert!(guard.try_get_prefetched(&key(1), &keys[0]).is_none());
+    assert_eq!((cache.stats().hits, cache.stats().misses_expired), (0, 0));
+    assert!(guard.get_prefetched(&key(1), &keys[0]).is_none());
+    assert_eq!((cache.stats().hits, cache.stats().misses_expired), (0, 1));
 }
 
 #[test]

@@ -5,11 +5,13 @@ use crate::served::{LOCAL, ask, at, connect_to, start, with_every_io_backend};
 use nuthatch_server::mrcache::Framing;
 use nuthatch_server::{IoBackend, Options, Protocol, Running};
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 with_every_io_backend! {
     every_protocol_reads_what_the_others_store
     every_protocol_answers_pipelines_in_any_pieces_in_order
     requests_see_the_writes_before_them_in_a_pipeline
+    many_keys_of_one_request_are_found
     errors_end_a_connection_after_earlier_replies
     a_refused_object_is_skipped_while_replies_wait
     requests_of_all_protocols_are_counted
@@ -85,30 +87,80 @@ fn requests_see_the_writes_before_them_in_a_pipeline(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
     let mut stream = connect_to(&server, 0);
     ask(&mut stream, b"SET a 1\r\nSET b 1\r\n", b"+OK\r\n+OK\r\n");
-    let steps = [
-        ("GET a", "$1\r\n1\r\n"),
-        ("SET a 2", "+OK\r\n"),
-        ("GET a", "$1\r\n2\r\n"),
-        ("SET a 333333 GET", "$1\r\n2\r\n"),
-        ("GET a", "$6\r\n333333\r\n"),
-        ("MGET a b c", "*3\r\n$6\r\n333333\r\n$1\r\n1\r\n$-1\r\n"),
-        ("DEL a", ":1\r\n"),
-        ("GET a", "$-1\r\n"),
-        ("GET c", "$-1\r\n"),
-        ("SET c 4", "+OK\r\n"),
-        ("GET c", "$1\r\n4\r\n"),
-        ("PEXPIREAT c 1", ":1\r\n"),
-        ("GET c", "$-1\r\n"),
-        ("RENAME b a", "+OK\r\n"),
-        ("GET b", "$-1\r\n"),
-        ("GET a", "$1\r\n1\r\n"),
-        ("FLUSHALL", "+OK\r\n"),
-        ("GET a", "$-1\r\n"),
-        ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
-    ];
+    ask_steps(
+        &mut stream,
+        &[
+            ("GET a", "$1\r\n1\r\n"),
+            ("SET a 2", "+OK\r\n"),
+            ("GET a", "$1\r\n2\r\n"),
+            ("SET a 333333 GET", "$1\r\n2\r\n"),
+            ("GET a", "$6\r\n333333\r\n"),
+            ("MGET a b c", "*3\r\n$6\r\n333333\r\n$1\r\n1\r\n$-1\r\n"),
+            ("DEL a", ":1\r\n"),
+            ("GET a", "$-1\r\n"),
+            ("GET c", "$-1\r\n"),
+            ("SET c 4", "+OK\r\n"),
+            ("GET c", "$1\r\n4\r\n"),
+            ("PEXPIREAT c 1", ":1\r\n"),
+            ("GET c", "$-1\r\n"),
+            ("RENAME b a", "+OK\r\n"),
+            ("GET b", "$-1\r\n"),
+            ("GET a", "$1\r\n1\r\n"),
+            ("FLUSHALL", "+OK\r\n"),
+            ("GET a", "$-1\r\n"),
+            ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
+        ],
+    );
+    let mut stream = connect_to(&server, 1);
+    ask_steps(
+        &mut stream,
+        &[
+            ("set a 0 0 1\r\n1", "STORED\r\n"),
+            ("get a b", "VALUE a 0 1\r\n1\r\nEND\r\n"),
+            ("set b 0 0 3\r\n222", "STORED\r\n"),
+            ("get b c a", "VALUE b 0 3\r\n222\r\nVALUE a 0 1\r\n1\r\nEND\r\n"),
+            ("mg a v", "VA 1\r\n1\r\n"),
+            ("mg YQ== b v", "VA 1\r\n1\r\n"),
+            ("ms a 2\r\n44", "HD\r\n"),
+            ("mg a v", "VA 2\r\n44\r\n"),
+            ("delete b", "DELETED\r\n"),
+            ("get a b", "VALUE a 0 2\r\n44\r\nEND\r\n"),
+            ("touch a -1", "TOUCHED\r\n"),
+            ("mg a v", "EN\r\n"),
+            ("get a b c", "END\r\n"),
+        ],
+    );
+}
+
+/// Sends the requests as one pipeline, and expects their replies.
+fn ask_steps(stream: &mut TcpStream, steps: &[(&str, &str)]) {
     let requests: String = steps.iter().flat_map(|(request, _)| [*request, "\r\n"]).collect();
     let replies: String = steps.iter().map(|(_, reply)| *reply).collect();
-    ask(&mut stream, requests.as_bytes(), replies.as_bytes());
+    ask(stream, requests.as_bytes(), replies.as_bytes());
+}
+
+/// A batch prefetches fewer keys than that.
+fn many_keys_of_one_request_are_found(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
+    let numbers = 0..1000;
+    let set: String = numbers.clone().map(|n| format!("SET k{n} {n}\r\n")).collect();
+    ask(&mut connect_to(&server, 0), set.as_bytes(), "+OK\r\n".repeat(1000).as_bytes());
+    let keys = || numbers.clone().flat_map(|n| [format!(" k{n}"), format!(" absent{n}")]);
+    let mget = format!("MGET{}\r\n", keys().collect::<String>());
+    let value = |n: u32| format!("${}\r\n{n}\r\n$-1\r\n", n.to_string().len());
+    let values = format!("*2000\r\n{}", numbers.clone().map(value).collect::<String>());
+    ask(&mut connect_to(&server, 0), mget.as_bytes(), values.as_bytes());
+    let mut memcached = connect_to(&server, 1);
+    for keys in keys().collect::<Vec<_>>().chunks(400) {
+        let value = |key: &String| {
+            let key = key.trim();
+            let number = key.strip_prefix('k')?;
+            Some(format!("VALUE {key} 0 {}\r\n{number}\r\n", number.len()))
+        };
+        let found: String = keys.iter().filter_map(value).collect();
+        let get = format!("get{}\r\n", keys.concat());
+        ask(&mut memcached, get.as_bytes(), format!("{found}END\r\n").as_bytes());
+    }
 }
 
 fn errors_end_a_connection_after_earlier_replies(io_backend: IoBackend) {

@@ -173,6 +173,14 @@ fn mget_and_pipelines_mix_both_kinds_of_keys_in_order() {
     for number in 0..400 {
         assert_eq!(client.read(), expected[number % 4], "reply {number}");
     }
+    let mut memcached = site.connect(1);
+    let found = "VALUE users:name 0 3\r\nAda\r\nVALUE a 0 1\r\n1\r\nEND\r\n";
+    let requests = "get nothing users:name users:nothing a other\r\nmg a v\r\n".repeat(100);
+    ask(
+        &mut memcached,
+        requests.as_bytes(),
+        format!("{found}VA 1\r\n1\r\n").repeat(100).as_bytes(),
+    );
 }
 
 #[test]
