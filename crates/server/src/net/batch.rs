@@ -312,9 +312,7 @@ impl Batch {
             let before = connection.unsent_len();
             let spans = &self.spans;
             let admission = Admission::of_request(is_permitted, *is_served && is_first_guard);
-            let keys = keys.start as usize..keys.end as usize;
-            let prefetched = self.keys.get(keys).unwrap_or_default();
-            let known = Known { admission, prefetched };
+            let known = Known { admission, prefetched: prefetched(&self.keys, keys) };
             let first = Context { guard: &guard, connection, server, memcache, spans, known };
             if first_attempt::<T, D>(request, first, (*on_disk, keeps_items)).is_err() {
                 send_value_refs(&mut self.unsent, (connections, server), &guard, permit);
@@ -364,6 +362,12 @@ impl Batch {
             *short_of_memory = server.is_short_of_memory();
         }
     }
+}
+
+/// Returns the prefetched keys of one request.
+#[inline(always)]
+fn prefetched<'k>(keys: &'k [BatchKey], range: &Range<u32>) -> &'k [BatchKey] {
+    keys.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 /// Closes the connections of a batch, whose replies must not leave: another node may have served

@@ -11,6 +11,7 @@ with_every_io_backend! {
     every_protocol_reads_what_the_others_store
     every_protocol_answers_pipelines_in_any_pieces_in_order
     requests_see_the_writes_before_them_in_a_pipeline
+    memcached_requests_see_the_writes_before_them_in_a_pipeline
     many_keys_of_one_request_are_found
     errors_end_a_connection_after_earlier_replies
     a_refused_object_is_skipped_while_replies_wait
@@ -111,6 +112,10 @@ fn requests_see_the_writes_before_them_in_a_pipeline(io_backend: IoBackend) {
             ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
         ],
     );
+}
+
+fn memcached_requests_see_the_writes_before_them_in_a_pipeline(io_backend: IoBackend) {
+    let server = every_protocol(1, io_backend);
     let mut stream = connect_to(&server, 1);
     ask_steps(
         &mut stream,
