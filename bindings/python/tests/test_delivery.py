@@ -127,7 +127,7 @@ async def test_changed_rows_are_fetched_as_a_delta_up_to_the_limits(place: Place
         return published
 
     first = await publish(1)
-    assert (first.delta_bytes, first.delta_failures) == (0, ())
+    assert (first.delta_bytes, first.delta_failures, first.unread_objects) == (0, (), ())
     await settle(follower.check())
     second = await publish(2)
     assert 0 < second.delta_bytes < second.bytes / 100

@@ -71,13 +71,27 @@ impl Moto {
     ///
     /// If the request fails.
     pub fn request(&self, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
+        self.request_with((method, path), "", body)
+    }
+
+    /// Moves an object into an archive, as a lifecycle rule does: it is listed, and reads of it fail.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such object.
+    pub fn archive(&self, path: &str) {
+        let bytes = self.request("GET", path, b"");
+        self.request_with(("PUT", path), "x-amz-storage-class: GLACIER\r\n", &bytes);
+    }
+
+    fn request_with(&self, (method, path): (&str, &str), headers: &str, body: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(&self.host).expect("moto");
         let signed = "AWS4-HMAC-SHA256 Credential=id/20200101/us-east-1/s3/aws4_request, \
                       SignedHeaders=host, Signature=0";
         let (host, len) = (&self.host, body.len());
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {signed}\r\n\
-             Content-Length: {len}\r\nConnection: close\r\n\r\n"
+             Content-Length: {len}\r\n{headers}Connection: close\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).expect("a request");
         stream.write_all(body).expect("a body");

@@ -36,7 +36,7 @@ __version__: str
 
 _Path: TypeAlias = str | os.PathLike[str]
 _PublishedFields: TypeAlias = tuple[
-    int, bool, tuple[int, int, int], list[str], list[int], str | None
+    int, bool, tuple[int, int, int], tuple[list[str], list[str]], list[int], str | None
 ]
 _FileFields: TypeAlias = tuple[str, int, str, str]
 _UploadedFields: TypeAlias = tuple[str, int, str, str, bool, _FileFields | None]

@@ -56,6 +56,10 @@ class Published:
     """Bytes of the deltas that lead to files of the generation."""
     delta_failures: tuple[str, ...]
     """Why files have no delta, if something prevented one."""
+    unread_objects: tuple[str, ...]
+    """Why objects of a store that were used again were not verified: they could not be read. They
+    have the right length.
+    """
     removed: tuple[int, ...]
     """The numbers of generations that the destination no longer has."""
     cleanup_failure: str | None
@@ -318,7 +322,8 @@ def _publication(
 
 def _published(fields: _PublishedFields) -> Published:
     generation, is_unchanged, sizes, reasons, removed, failure = fields
-    return Published(generation, is_unchanged, *sizes, tuple(reasons), tuple(removed), failure)
+    texts = (tuple(texts) for texts in reasons)
+    return Published(generation, is_unchanged, *sizes, *texts, tuple(removed), failure)
 
 
 def _listed(generations: list[_GenerationFields]) -> list[Generation]:

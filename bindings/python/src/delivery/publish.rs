@@ -65,7 +65,8 @@ pub(super) fn _publish(
     let fields = work.map(|done| {
         let bytes = (done.bytes, done.uploaded_bytes, done.delta_bytes);
         let generation = (done.generation, done.is_unchanged);
-        (generation.0, generation.1, bytes, done.delta_failures, done.removed, done.cleanup_failure)
+        let reasons = (done.delta_failures, done.unread_objects);
+        (generation.0, generation.1, bytes, reasons, done.removed, done.cleanup_failure)
     });
     fields.answer(py, mode)
 }

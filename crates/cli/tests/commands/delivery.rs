@@ -342,10 +342,35 @@ fn snapshots_go_through_s3() {
     stores::sets_are_published_and_followed(&store);
     stores::one_of_several_publishers_wins(&store);
     stores::large_files_arrive_whole(&store);
+    objects_in_an_archive_are_used_again(&store, &moto);
     let run = store.run(&["publish", "set/users.nut", "s3://no-bucket/users"]);
     assert_eq!(run.status, Some(3), "{run:?}");
     let place = "s3://no-bucket/users/objects: ";
     assert!(run.stderr.contains(place) && run.stderr.contains("it does not exist"), "{run:?}");
+}
+
+/// Objects that cannot be read cannot be verified, either.
+fn objects_in_an_archive_are_used_again(store: &Store<'_>, moto: &Moto) {
+    store.folder.file("a.jsonl", lines(&[("a", "1")]));
+    store.folder.build(&["a.jsonl", "-o", "users.nut"]);
+    let publish = || {
+        let run = store.run(&["publish", "users.nut", "s3://bucket/archived", "--json"]);
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let published = serde_json::from_str(&run.stdout).expect("a JSON object");
+        (published, run.stderr)
+    };
+    let (first, _): (serde_json::Value, _) = publish();
+    assert_eq!(first["unread_objects"], serde_json::json!([]));
+    let manifest = String::from_utf8(moto.request("GET", "/bucket/archived/manifest.json", b""));
+    let manifest: serde_json::Value =
+        serde_json::from_str(&manifest.expect("text")).expect("a JSON object");
+    let object = manifest["generations"][0]["files"][0]["object"].as_str().expect("a name");
+    moto.archive(&format!("/bucket/archived/objects/{object}"));
+    let (again, notes): (serde_json::Value, _) = publish();
+    let unread = again["unread_objects"][0].as_str().expect("a reason");
+    assert!(unread.starts_with("s3://bucket/archived/objects/"), "{unread}");
+    assert!(notes.contains(&format!("note: used again without verification: {unread}")), "{notes}");
+    assert_eq!((&again["generation"], &again["unchanged"]), (&1.into(), &true.into()));
 }
 
 #[test]

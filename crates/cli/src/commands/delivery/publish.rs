@@ -159,6 +159,8 @@ fn json(published: &Published) -> String {
         .plain("bytes", published.bytes)
         .plain("uploaded_bytes", published.uploaded_bytes)
         .plain("delta_bytes", published.delta_bytes)
+        .texts("delta_failures", &published.delta_failures)
+        .texts("unread_objects", &published.unread_objects)
         .plain("removed", format_args!("[{}]", removed.join(",")))
         .line()
 }
