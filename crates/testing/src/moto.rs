@@ -74,7 +74,8 @@ impl Moto {
         self.request_with((method, path), "", body)
     }
 
-    /// Moves an object into an archive, as a lifecycle rule does: it is listed, and reads of it fail.
+    /// Moves an object into an archive, as a lifecycle rule does: it is listed, and reads of it
+    /// fail.
     ///
     /// # Panics
     ///

@@ -48,7 +48,8 @@ Examples:
   race --nuthatch target/release/nuthatch
   race --works get100,get1 --systems redis,memcached --json > race.json
   race --works disk100,disk1k,disk10k --nuthatch target/release/nuthatch
-  race --works disk100 --rate 20000 --nuthatch target/release/nuthatch    latencies at a rate
+  race --works disk100 --rate 20000 --nuthatch target/release/nuthatch
+                                            latencies at 20,000 requests in a second
 
 Exit status:
   0  success
@@ -73,8 +74,8 @@ struct Options {
     #[arg(long, value_name = "N", default_value = "50")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     connections: u16,
-    /// Requests in a second to each server, at equal intervals, to compare latencies [default: as
-    /// many as possible]
+    /// Requests in a second to each server, in all, at equal intervals. Latencies count from when a
+    /// request was due: choose a rate that all servers reach [default: as many as possible]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// Duration of the load before each measurement

@@ -68,7 +68,12 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 impl Guard<'_> {
     /// Prefetches the memory that operations on these keys access: index and items. Call it for all
     /// keys of a batch, and then perform the operations. Records in each key where its item is, for
-    /// [`get_prefetched`](Self::get_prefetched) and [`is_on_disk`](BatchKey::is_on_disk).
+    /// [`get_prefetched`](Self::get_prefetched), [`try_get_prefetched`](Self::try_get_prefetched)
+    /// and [`is_on_disk`](BatchKey::is_on_disk). Counts nothing.
+    ///
+    /// Batches of about 64 keys are best: fewer overlap fewer waits for memory, and the items of
+    /// more leave the second-level cache before they are used. Of a long item, the first few lines
+    /// are prefetched.
     pub fn prefetch(&self, keys: &mut [BatchKey]) {
         for group in keys.chunks_mut(GROUP) {
             self.prefetch_group(group);

@@ -60,7 +60,10 @@ impl Guard<'_> {
         self.get_hashed(key, self.cache().hash(key))
     }
 
-    /// Returns the item of a key as [`get`](Self::get) does, for a key whose hash is known.
+    /// Returns the item of a key as [`get`](Self::get) does, without computing its hash.
+    ///
+    /// `hash` must be the hash of `key` in this cache. With another one, the result is `None` or
+    /// the item of `key`.
     #[inline]
     pub fn get_hashed(&self, key: &[u8], hash: KeyHash) -> Option<Item<'_>> {
         let Some(position) = self.position(key, hash) else {
@@ -84,24 +87,26 @@ impl Guard<'_> {
         Some(item)
     }
 
-    /// Returns the item of a key as [`get`](Self::get) does. Starts at the position that
-    /// [`prefetch`](Self::prefetch) found, and searches the index only if the item is no longer
-    /// there or was not found. The prefetch may be one of an earlier guard.
+    /// Returns the item of a key as [`get`](Self::get) does, also if it was written after the
+    /// prefetch. Starts at the position that [`prefetch`](Self::prefetch) found, and searches the
+    /// index if it found no item, or if the item is at another position now. `prefetch` may have
+    /// been called under an earlier guard.
     ///
-    /// `prefetched` must have the hash of `key` in this cache. With that of another key, the result
-    /// is `None` or the item of `key`.
+    /// `prefetched` must have the hash of `key` in this cache. With another one, the result is
+    /// `None` or the item of `key`.
     #[inline]
     pub fn get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
         self.try_get_prefetched(key, prefetched).or_else(|| self.get_hashed(key, prefetched.hash()))
     }
 
     /// Returns the item of a key if it is at the position that [`prefetch`](Self::prefetch) found,
-    /// and counts a read of it and a hit. Otherwise returns `None` and counts nothing:
-    /// [`get_hashed`](Self::get_hashed) tells whether there is an item.
+    /// and counts a read of it and a hit. Otherwise returns `None` and counts nothing, although
+    /// there may be an item: call [`get_hashed`](Self::get_hashed) then, which searches the index
+    /// and counts the hit or miss.
     ///
-    /// A caller that handles both results separately is faster than with
-    /// [`get_prefetched`](Self::get_prefetched): this function is inlined, and the item stays in
-    /// registers.
+    /// It is faster than [`get_prefetched`](Self::get_prefetched) if the caller uses the item
+    /// before it calls `get_hashed` for other keys: this function is inlined, and the item stays in
+    /// registers. Joining both results first loses that. `prefetched` is as for `get_prefetched`.
     #[inline(always)]
     pub fn try_get_prefetched(&self, key: &[u8], prefetched: &BatchKey) -> Option<Item<'_>> {
         let Cache { arena, tables, .. } = self.cache();
