@@ -165,7 +165,7 @@ impl<'a> Call<'a> {
     /// snapshot.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
-        self.prefetched.first().map_or_else(|| self.server.cache.hash(key), |it| it.hash())
+        self.prefetched.first().map_or_else(|| self.server.cache.hash(key), BatchKey::hash)
     }
 
     /// Replies with the raw value of an item.
