@@ -147,24 +147,20 @@ fn ask_steps(stream: &mut TcpStream, steps: &[(&str, &str)]) {
 /// A batch prefetches fewer keys than that.
 fn many_keys_of_one_request_are_found(io_backend: IoBackend) {
     let server = every_protocol(1, io_backend);
-    let numbers = 0..1000;
-    let set: String = numbers.clone().map(|n| format!("SET k{n} {n}\r\n")).collect();
-    ask(&mut connect_to(&server, 0), set.as_bytes(), "+OK\r\n".repeat(1000).as_bytes());
-    let keys = || numbers.clone().flat_map(|n| [format!(" k{n}"), format!(" absent{n}")]);
-    let mget = format!("MGET{}\r\n", keys().collect::<String>());
-    let value = |n: u32| format!("${}\r\n{n}\r\n$-1\r\n", n.to_string().len());
-    let values = format!("*2000\r\n{}", numbers.clone().map(value).collect::<String>());
-    ask(&mut connect_to(&server, 0), mget.as_bytes(), values.as_bytes());
+    let numbers: Vec<_> = (0..1000).map(|number: u32| number.to_string()).collect();
+    let join = |text: &dyn Fn(&String) -> String| numbers.iter().map(text).collect::<Vec<_>>();
+    let set = join(&|number| format!("SET k{number} {number}\r\n")).concat();
+    let mut stream = connect_to(&server, 0);
+    ask(&mut stream, set.as_bytes(), "+OK\r\n".repeat(1000).as_bytes());
+    let keys = join(&|number| format!(" k{number} absent{number}"));
+    let values = join(&|number| format!("${}\r\n{number}\r\n$-1\r\n", number.len())).concat();
+    let mget = format!("MGET{}\r\n", keys.concat());
+    ask(&mut stream, mget.as_bytes(), format!("*2000\r\n{values}").as_bytes());
+    let found = join(&|number| format!("VALUE k{number} 0 {}\r\n{number}\r\n", number.len()));
     let mut memcached = connect_to(&server, 1);
-    for keys in keys().collect::<Vec<_>>().chunks(400) {
-        let value = |key: &String| {
-            let key = key.trim();
-            let number = key.strip_prefix('k')?;
-            Some(format!("VALUE {key} 0 {}\r\n{number}\r\n", number.len()))
-        };
-        let found: String = keys.iter().filter_map(value).collect();
+    for (keys, found) in keys.chunks(200).zip(found.chunks(200)) {
         let get = format!("get{}\r\n", keys.concat());
-        ask(&mut memcached, get.as_bytes(), format!("{found}END\r\n").as_bytes());
+        ask(&mut memcached, get.as_bytes(), format!("{}END\r\n", found.concat()).as_bytes());
     }
 }
 
