@@ -1,7 +1,7 @@
 //! Reads that the caller performs, for example on its own `io_uring`.
 
 use crate::planned_read::{Parsed, PlannedRead};
-use crate::promote::{LONG_READ, Promoted, finish_read};
+use crate::promote::{LONG_READ, Promoted, count_read, finish_read};
 use crate::tiered::TieredCache;
 use crate::waiting::Waiter;
 use nuthatch_cache::{OnDisk, Session};
@@ -52,9 +52,10 @@ impl TieredCache {
             Parsed::Begin(longer) => return Some(longer),
             Parsed::Ended(record) => record,
         };
-        match finish_read(&self.shared, session, on_disk, record, MAX_RENEWALS) {
+        let record = count_read(&self.shared, record);
+        match finish_read(&self.shared, session, on_disk, record.as_ref(), MAX_RENEWALS) {
             Promoted::Done => self.reads.finish(on_disk),
-            // A reader thread reads the item again, and may wait for memory.
+            // A reader thread reads the item again, and waits for memory.
             Promoted::NoMemory if len <= LONG_READ => self.reads.queue(on_disk),
             // The operation is repeated when memory was freed, and requests the read again.
             Promoted::NoMemory => self.room_waiters.add_long_item(self.reads.take(on_disk)),

@@ -22,22 +22,17 @@ pub(crate) enum Promoted {
 /// A record that was read, its id, and the bytes that were read for it.
 pub(crate) type ReadRecord<'b> = (Record<'b>, RecordId, usize);
 
-/// Counts a read and promotes the item of its record. Frees memory up to `max_renewals` times. If
-/// the item cannot be promoted for another reason than memory, the index does not point to the
-/// record afterwards.
-pub(crate) fn finish_read(
+/// Counts a read. Returns the record, or `None` if it cannot be used.
+pub(crate) fn count_read<'b>(
     shared: &Shared,
-    session: &mut Session<'_>,
-    on_disk: OnDisk,
-    read: Result<ReadRecord<'_>, ReadError>,
-    max_renewals: usize,
-) -> Promoted {
+    read: Result<ReadRecord<'b>, ReadError>,
+) -> Option<ReadRecord<'b>> {
     let counters = &shared.state.counters;
     Counters::add(&counters.reads, 1);
     match read {
-        Ok((record, id, bytes)) => {
-            Counters::add(&counters.read_bytes, bytes as u64);
-            return promote(shared, session, on_disk, (&record, id), max_renewals);
+        Ok(record) => {
+            Counters::add(&counters.read_bytes, record.2 as u64);
+            return Some(record);
         }
         // The file was removed meanwhile, and its places with it.
         Err(ReadError::Missing) => {}
@@ -47,6 +42,22 @@ pub(crate) fn finish_read(
                 shared.state.report(Event::Damaged(damage));
             }
         }
+    }
+    None
+}
+
+/// Promotes the item of a record that was read and counted. Frees memory up to `max_renewals`
+/// times. If the item cannot be promoted for another reason than memory, or there is no record, the
+/// index does not point to it afterwards.
+pub(crate) fn finish_read(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    on_disk: OnDisk,
+    record: Option<&ReadRecord<'_>>,
+    max_renewals: usize,
+) -> Promoted {
+    if let Some((record, id, _)) = record {
+        return promote(shared, session, on_disk, (record, *id), max_renewals);
     }
     session.guard().forget(on_disk);
     Promoted::Done

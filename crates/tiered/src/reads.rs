@@ -1,7 +1,7 @@
 //! Reads that operations requested: who waits for each, and the threads that perform them.
 
 use crate::planned_read::{Parsed, PlannedRead};
-use crate::promote::{LONG_READ, Promoted, ReadRecord, finish_read};
+use crate::promote::{LONG_READ, Promoted, ReadRecord, count_read, finish_read};
 use crate::shared::Shared;
 use crate::waiting::{RoomWaiters, Waiter, Waiting};
 use nuthatch_cache::{OnDisk, Session};
@@ -11,8 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// How often a promotion frees memory before the operation is repeated without the item.
+/// How often a promotion frees memory before it waits.
 const MAX_RENEWALS: usize = 8;
+
+/// How often an item that was read waits for memory before the operation is repeated without it.
+const MAX_WAITS: usize = 20;
 
 /// Reads that are to be done.
 #[derive(Default)]
@@ -148,10 +151,9 @@ fn read_all(
     while let Some(on_disk) = reads.next() {
         let claimed = Claimed { reads, on_disk };
         // The operation is repeated in any case. If the item found no memory, it requests the read
-        // again: at once, or, if the item is long, when memory was freed.
-        match read_one(shared, session, on_disk, &mut buffer) {
-            (Promoted::Done, _) => {}
-            (Promoted::NoMemory, 0..=LONG_READ) => thread::yield_now(),
+        // again.
+        match read_one((shared, room_waiters), session, on_disk, &mut buffer) {
+            (Promoted::Done, _) | (Promoted::NoMemory, 0..=LONG_READ) => {}
             (Promoted::NoMemory, _) => room_waiters.add_long_item(claimed.take()),
         }
     }
@@ -180,19 +182,32 @@ impl Drop for Claimed<'_> {
 }
 
 /// Reads the record of an item and promotes it. Returns whether it did, and the length of the read.
-/// Long reads are performed one at a time, with a buffer that is freed after it.
+/// Long reads are performed one at a time, with a buffer that is freed after it. The others keep
+/// what they have read while they wait for memory: writers that wait, too, would otherwise take all
+/// that is freed before the item is read again.
 fn read_one(
-    shared: &Shared,
+    (shared, room_waiters): (&Shared, &RoomWaiters),
     session: &Mutex<Session<'_>>,
     on_disk: OnDisk,
     buffer: &mut AlignedBuffer,
 ) -> (Promoted, usize) {
-    let finish = |record: Result<ReadRecord<'_>, ReadError>| {
-        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-        finish_read(shared, &mut session, on_disk, record, MAX_RENEWALS)
+    let finish = |read: Result<ReadRecord<'_>, ReadError>, max_waits| {
+        let record = count_read(shared, read);
+        let promote = || {
+            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            finish_read(shared, &mut session, on_disk, record.as_ref(), MAX_RENEWALS)
+        };
+        let mut promoted = promote();
+        for _ in 0..max_waits {
+            if promoted == Promoted::Done || !room_waiters.wait() {
+                break;
+            }
+            promoted = promote();
+        }
+        promoted
     };
     let Some(mut read) = PlannedRead::new(&shared.reader, on_disk) else {
-        return (finish(Err(ReadError::Missing)), 0);
+        return (finish(Err(ReadError::Missing), 0), 0);
     };
     loop {
         let len = read.len();
@@ -203,7 +218,10 @@ fn read_one(
         let filled = shared.reader.fill(&read.plan, buffer);
         match read.parse(filled.map(|()| &buffer.as_slice()[..len])) {
             Parsed::Begin(longer) => read = longer,
-            Parsed::Ended(record) => return (finish(record), len),
+            Parsed::Ended(record) => {
+                let max_waits = if len > LONG_READ { 0 } else { MAX_WAITS };
+                return (finish(record, max_waits), len);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who waits for the disk, and what waits until memory was freed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ const MAX_WAIT: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub(crate) struct RoomWaiters {
     lists: Mutex<Lists>,
+    /// Notified by each [`call`](Self::call), and when no further memory is freed.
+    called: Condvar,
     /// The thread of the demoter, once it runs.
     demoter: OnceLock<Thread>,
 }
@@ -34,6 +36,7 @@ struct Lists {
     long_items: VecDeque<Vec<Waiting>>,
     /// When a long item was read again last.
     last_retry: Option<Instant>,
+    calls: u64,
     /// Whether no further memory is freed.
     is_closed: bool,
 }
@@ -58,6 +61,22 @@ impl RoomWaiters {
         self.add(|lists| lists.long_items.push_back(waiting));
     }
 
+    /// Waits until memory was freed. Returns `false` if no further memory is freed.
+    pub(crate) fn wait(&self) -> bool {
+        let lists = self.lock();
+        let before = lists.calls;
+        self.wake_demoter();
+        let waits = |lists: &mut Lists| lists.calls == before && !lists.is_closed;
+        let lists = self.called.wait_while(lists, waits).unwrap_or_else(PoisonError::into_inner);
+        !lists.is_closed
+    }
+
+    fn wake_demoter(&self) {
+        if let Some(demoter) = self.demoter.get() {
+            demoter.unpark();
+        }
+    }
+
     fn add(&self, push: impl FnOnce(&mut Lists)) {
         let mut lists = self.lock();
         push(&mut lists);
@@ -65,15 +84,18 @@ impl RoomWaiters {
         drop(lists);
         if is_closed {
             self.close();
-        } else if let Some(demoter) = self.demoter.get() {
-            demoter.unpark();
+        } else {
+            self.wake_demoter();
         }
     }
 
-    /// Calls all writers, and those that wait for the first long item. If less memory is free than
-    /// was requested, the item is tried again only after a while: reading it is costly.
+    /// Wakes the threads that [`wait`](Self::wait), and calls all writers and those that wait for
+    /// the first long item. If less memory is free than was requested, that item is tried again only
+    /// after a while: reading it is costly.
     pub(crate) fn call(&self, is_short: bool) {
         let mut lists = self.lock();
+        lists.calls += 1;
+        self.called.notify_all();
         let mut called = std::mem::take(&mut lists.writers);
         if (!is_short || lists.last_retry.is_none_or(|last| last.elapsed() >= MAX_WAIT))
             && let Some(waiting) = lists.long_items.pop_front()
@@ -92,6 +114,7 @@ impl RoomWaiters {
     pub(crate) fn close(&self) {
         let closed = Lists { is_closed: true, ..Lists::default() };
         let Lists { writers, long_items, .. } = std::mem::replace(&mut *self.lock(), closed);
+        self.called.notify_all();
         for (waiter, token) in writers.into_iter().chain(long_items.into_iter().flatten()) {
             waiter.ready(token);
         }

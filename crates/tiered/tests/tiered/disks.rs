@@ -1,9 +1,10 @@
-//! Disks that fail.
+//! Disks that fail or stall.
 
 use nuthatch_tiered::{Disk, SystemDisk};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 
 /// The kinds of operations that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +19,50 @@ pub(crate) enum Fails {
     ItemRemovals,
 }
 
-/// A disk whose operations of one kind fail after a number of them were done.
+/// A disk whose operations of one kind fail after a number of them were done, and whose writes of
+/// item files wait while it is stalled.
 pub(crate) struct FailingDisk {
     fails: Fails,
     errno: i32,
     /// The operations of this kind that are still done.
     left: AtomicU64,
+    stall: Mutex<Stall>,
+    stall_ended: Condvar,
+}
+
+#[derive(Default)]
+struct Stall {
+    is_stalled: bool,
+    waiting_writes: u64,
 }
 
 impl FailingDisk {
     pub(crate) fn new(fails: Fails, errno: i32, after: u64) -> Self {
-        Self { fails, errno, left: AtomicU64::new(after) }
+        let (left, stall, stall_ended) = (AtomicU64::new(after), Mutex::default(), Condvar::new());
+        Self { fails, errno, left, stall, stall_ended }
+    }
+
+    /// Creates a disk that only stalls.
+    pub(crate) fn without_failures() -> Self {
+        Self::new(Fails::All, 0, u64::MAX)
+    }
+
+    /// Sets whether writes of item files wait.
+    pub(crate) fn set_stalled(&self, is_stalled: bool) {
+        self.stall.lock().expect("no panic").is_stalled = is_stalled;
+        self.stall_ended.notify_all();
+    }
+
+    /// Returns whether a write waits.
+    pub(crate) fn has_waiting_write(&self) -> bool {
+        self.stall.lock().expect("no panic").waiting_writes > 0
+    }
+
+    fn wait_while_stalled(&self) {
+        let mut stall = self.stall.lock().expect("no panic");
+        stall.waiting_writes += 1;
+        let stall = self.stall_ended.wait_while(stall, |stall| stall.is_stalled);
+        stall.expect("no panic").waiting_writes -= 1;
     }
 
     /// Sets how many operations are still done.
@@ -71,6 +105,9 @@ impl Disk for FailingDisk {
 
     fn write(&self, file: &File, name: &str, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.check(WRITES, name)?;
+        if name.starts_with("items-") {
+            self.wait_while_stalled();
+        }
         SystemDisk.write(file, name, bytes, offset)
     }
 

@@ -2,11 +2,13 @@
 
 use crate::disks::{FailingDisk, Fails};
 use crate::{
-    Client, Events, cache_options, fill, folder_for, key, open_recovered, value, wait_until,
+    Client, DISK, Events, cache_options, fill, folder_for, key, open_recovered, value, wait_until,
 };
+use nuthatch_cache::{Error, Write};
 use nuthatch_tiered::{Event, TieredCache};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
@@ -115,4 +117,53 @@ fn an_item_that_cannot_be_read_is_a_miss_and_does_not_come_back() {
     disk.fail_after(u64::MAX);
     drop(client);
     check_that_none_comes_back(tiered, place);
+}
+
+/// Regression test: an item that was read and found no memory was read again at once. The server
+/// gave up after a hundred reads, so a `GET` failed if the disk did not write for some milliseconds.
+#[test]
+fn an_item_that_finds_no_memory_is_read_again_when_memory_was_freed() {
+    let folder = folder_for(ITEMS);
+    let disk = Arc::new(FailingDisk::without_failures());
+    let tiered = open_on(&disk, &Events::default(), (folder.path(), DISK));
+    let mut client = Client::new(&tiered);
+    fill(&mut client, ITEMS, 3000);
+    disk.set_stalled(true);
+    let mut number = ITEMS;
+    let mut is_full = false;
+    while !is_full || !disk.has_waiting_write() {
+        let mut guard = client.session.guard();
+        match guard.set(&key(number), &value(number, 0, 3000), &Write::new()) {
+            Ok(_) => number += 1,
+            Err(Error::Full) => is_full = !guard.renew(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let guard = client.session.guard();
+    let is_on_disk = |number: &u64| guard.find_on_disk(&key(*number)).is_some();
+    let on_disk: Vec<_> = (0..ITEMS).filter(is_on_disk).take(1000).collect();
+    drop(guard);
+    let without_memory = || {
+        let stats = tiered.stats();
+        stats.reads - stats.hits
+    };
+    let before = without_memory();
+    thread::scope(|scope| {
+        let gets = scope.spawn(|| {
+            let mut client = Client::new(&tiered);
+            for number in &on_disk {
+                assert!(client.get(&key(*number)) == Some(value(*number, 0, 3000)), "{number}");
+            }
+        });
+        // The first items fit in the segment of the reader threads.
+        wait_until(|| without_memory() > before);
+        // Longer than many reads would take.
+        for number in 0..ITEMS {
+            assert!(client.session.guard().peek(&key(number)).is_none_or(|it| it.flags() == 0));
+        }
+        let found = without_memory();
+        disk.set_stalled(false);
+        assert_eq!(found, before + 1);
+        gets.join().expect("no panic");
+    });
 }
