@@ -46,7 +46,7 @@ pub(crate) fn count_read<'b>(
     None
 }
 
-/// Promotes the item of a record that was read and counted. Frees memory up to `max_renewals`
+/// Ends a read that was counted: promotes the item of its record. Frees memory up to `max_renewals`
 /// times. If the item cannot be promoted for another reason than memory, or there is no record, the
 /// index does not point to it afterwards.
 pub(crate) fn finish_read(

@@ -90,8 +90,8 @@ impl RoomWaiters {
     }
 
     /// Wakes the threads that [`wait`](Self::wait), and calls all writers and those that wait for
-    /// the first long item. If less memory is free than was requested, that item is tried again only
-    /// after a while: reading it is costly.
+    /// the first long item. If less memory is free than was requested, that item is tried again
+    /// only after a while: reading it is costly.
     pub(crate) fn call(&self, is_short: bool) {
         let mut lists = self.lock();
         lists.calls += 1;
