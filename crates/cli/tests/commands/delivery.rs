@@ -66,7 +66,7 @@ fn a_snapshot_goes_from_one_folder_to_another() {
     let bytes = folder.bytes("users.nut").len();
     let expected = format!(
         "{{\"generation\":1,\"unchanged\":false,\"bytes\":{bytes},\"uploaded_bytes\":{bytes},\
-         \"delta_bytes\":0,\"removed\":[]}}\n"
+         \"delta_bytes\":0,\"delta_failures\":[],\"unread_objects\":[],\"removed\":[]}}\n"
     );
     assert_eq!((run.status, run.stdout), (Some(0), expected));
     let run = folder.run(&["publish", "users.nut", "shared"]);
