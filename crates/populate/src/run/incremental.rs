@@ -42,7 +42,8 @@ impl<'a> Plan<'a> {
         let now = seconds(now);
         if let Some(last) = last
             && let Some((full, marks)) = last_marks(job, last, &fingerprint)?
-            && now.saturating_sub(full) < job.full_every.as_secs()
+            // A clock that was ahead may have written a time in the future.
+            && now.checked_sub(full).is_some_and(|age| age < job.full_every.as_secs())
         {
             return Ok(Self { last: Some(last), marks, state: Some(State { fingerprint, full }) });
         }
@@ -123,7 +124,7 @@ fn last_marks(
             Some(("float", float)) if float.parse::<f64>().is_ok_and(f64::is_finite) => {
                 Literal::Float(float.to_owned())
             }
-            Some(("text", text)) => Literal::Text(text.to_owned()),
+            Some(("text", text)) if not_finite(text).is_none() => Literal::Text(text.to_owned()),
             _ => return Ok(None),
         });
     }
@@ -146,8 +147,8 @@ impl Marks {
         let source = &job.sources[index];
         let column = source.since.as_deref().unwrap_or_default();
         Some(format!(
-            "{}: since: expected a finite number as the highest value of \"{column}\", found \
-             {found}; this is a full run",
+            "{}: since: expected a finite number or time as the highest value of \"{column}\", \
+             found {found}; this is a full run",
             source.name()
         ))
     }
@@ -170,12 +171,31 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
             let max = dialect.query_of_max(query, column);
             match first_value(&mut *group.session, source, &max)? {
                 FirstValue::Null => {}
-                FirstValue::Literal(literal) => marks.literals[index] = Some(literal),
+                FirstValue::Literal(literal) => match not_finite_text(&literal) {
+                    Some(found) => marks.not_finite = Some((index, found)),
+                    None => marks.literals[index] = Some(literal),
+                },
                 FirstValue::NotFinite(found) => marks.not_finite = Some((index, found)),
             }
         }
     }
     Ok(marks)
+}
+
+fn not_finite_text(literal: &Literal) -> Option<f64> {
+    match literal {
+        Literal::Text(text) => not_finite(text),
+        Literal::Int(_) | Literal::Float(_) => None,
+    }
+}
+
+/// Returns the number for the texts of the highest times and numbers of PostgreSQL that are not
+/// finite.
+fn not_finite(text: &str) -> Option<f64> {
+    if text.eq_ignore_ascii_case("infinity") {
+        return Some(f64::INFINITY);
+    }
+    text.eq_ignore_ascii_case("nan").then_some(f64::NAN)
 }
 
 /// Appends the entries of the last generation, except those whose value became NULL. The writer

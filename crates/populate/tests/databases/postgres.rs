@@ -223,6 +223,29 @@ fn samples_and_changed_rows_are_queried() {
     assert_eq!(place.entries("a.nut"), ["eu:it's \\ \"a\"=I64(1)", "us:b=I64(3)"]);
 }
 
+/// Regression test: rows that changed later were not read, since no time is later.
+#[test]
+fn an_infinite_time_makes_each_run_a_full_one() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    for (column, last) in [("timestamptz", "infinity"), ("date", "infinity"), ("numeric", "NaN")] {
+        let first = if column == "numeric" { "1" } else { "2026-01-01" };
+        server.execute(&format!(
+            "drop table if exists t; create table t (id int, v int, changed {column});
+             insert into t values (1, 1, '{first}'), (2, 2, '{last}')"
+        ));
+        let query = format!("select id, v, changed from t -- {column}");
+        let job = job(&server, &query, "values = [\"v\"]\nsince = \"changed\"\n");
+        run(&place, &job).report();
+        server.execute("update t set v = 3 where id = 1; delete from t where id = 2");
+        server.execute(&format!("insert into t values (4, 4, '{last}')"));
+        let run = run(&place, &job);
+        assert_eq!(run.report()["incremental"], false, "{column}");
+        assert!(run.stderr.contains("since: expected a finite number or time"), "{run:?}");
+        assert_eq!(place.entries("a.nut"), ["1.v=I64(3)", "4.v=I64(4)"], "{column}");
+    }
+}
+
 #[test]
 fn wrong_passwords_fail_at_once_and_are_not_shown() {
     let place = Place::new();

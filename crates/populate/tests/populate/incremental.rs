@@ -1,7 +1,10 @@
 //! Jobs that read only what changed.
 
 use crate::place::Place;
+use nuthatch_populate::{Error, Job, Observer, Progress, run};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 fn job(more: &str) -> String {
     format!(
@@ -146,18 +149,52 @@ fn a_run_is_full_while_the_highest_value_of_since_is_not_finite() {
          insert into t values (1, 'a', 'x', 1.5), (2, 'b', 'y', 2.5)",
     );
     place.job(&job("")).report();
-    place.sqlite("insert into t values (3, 'c', 'z', 9e999); delete from t where id = 1");
-    for _ in 0..2 {
-        let run = place.job(&job(""));
-        let report = run.report();
-        assert_eq!((&report["incremental"], &report["entries"]), (&false.into(), &4.into()));
-        let expected = "since: expected a finite number as the highest value of \"changed\", \
-                        found inf; this is a full run";
-        assert!(run.stderr.contains(expected), "{run:?}");
+    place.sqlite("insert into t values (3, 'c', 'z', 0); delete from t where id = 1");
+    // PostgreSQL's times and numbers are texts.
+    for (value, found) in [("9e999", "inf"), ("'infinity'", "inf"), ("'NaN'", "NaN")] {
+        place.sqlite(&format!("update t set changed = {value} where id = 3"));
+        for _ in 0..2 {
+            let run = place.job(&job(""));
+            let report = run.report();
+            assert_eq!((&report["incremental"], &report["entries"]), (&false.into(), &4.into()));
+            let expected = format!(
+                "since: expected a finite number or time as the highest value of \"changed\", \
+                 found {found}; this is a full run"
+            );
+            assert!(run.stderr.contains(&expected), "{run:?}");
+        }
     }
     place.sqlite("update t set changed = 3.5 where id = 3");
     assert_eq!(place.job(&job("")).report()["incremental"], false);
     assert_eq!(place.job(&job("")).report()["incremental"], true);
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn progress(&self, _: Progress) {}
+    fn attempt_failed(&self, _: u32, error: &Error, _: Duration) {
+        panic!("{error}");
+    }
+    fn warning(&self, message: &str) {
+        panic!("{message}");
+    }
+}
+
+/// Regression test: no full run followed until that time.
+#[test]
+fn a_run_is_full_if_the_last_full_one_is_in_the_future() {
+    let place = Place::new();
+    place.sqlite(TABLE);
+    place.file("job.toml", job(""));
+    let job = Job::read(&place.path().join("job.toml")).expect("a job");
+    let observer: Arc<dyn Observer> = Arc::new(Quiet);
+    let is_incremental = |hours| {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(hours);
+        run(&job, now, &Arc::default(), &observer).expect("a report").is_incremental
+    };
+    assert_eq!([500_000, 500_001].map(is_incremental), [false, true]);
+    assert_eq!([499_999, 500_000, 499_998].map(is_incremental), [false, true, false]);
 }
 
 /// Removes the output, so that the last generation is fetched. Returns the path of its object.
