@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use nuthatch_bench::Folder;
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -66,15 +66,14 @@ impl Server {
         self.folder.path().join("log")
     }
 
-    /// Connects to the server, which may still be starting.
+    /// Connects to the server, which may still be starting. Sends a request to be sure of it: after
+    /// a kill, the kernel can accept connections to the socket of the killed process for a moment,
+    /// and resets them.
     pub(super) fn connect(&mut self) -> Result<TcpStream, Failure> {
         let end = Instant::now() + START_TIMEOUT;
         loop {
-            let error = match TcpStream::connect(&self.address) {
-                Ok(stream) => {
-                    stream.set_nodelay(true).map_err(Failure::of)?;
-                    return Ok(stream);
-                }
+            let error = match TcpStream::connect(&self.address).and_then(ping) {
+                Ok(stream) => return Ok(stream),
                 Err(error) => error,
             };
             let status = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
@@ -122,6 +121,20 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Returns the stream once the server has replied to a request.
+fn ping(mut stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(START_TIMEOUT))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut reply = [0; b"+PONG\r\n".len()];
+    stream.read_exact(&mut reply)?;
+    if reply != *b"+PONG\r\n" {
+        let found = String::from_utf8_lossy(&reply);
+        return Err(io::Error::other(format!("expected \"+PONG\", found {found:?}")));
+    }
+    Ok(stream)
 }
 
 /// Returns the allocated bytes of all files below a folder. Files that are removed meanwhile do not

@@ -322,8 +322,9 @@ def _publication(
 
 def _published(fields: _PublishedFields) -> Published:
     generation, is_unchanged, sizes, reasons, removed, failure = fields
-    texts = (tuple(texts) for texts in reasons)
-    return Published(generation, is_unchanged, *sizes, *texts, tuple(removed), failure)
+    delta_failures, unread_objects = map(tuple, reasons)
+    lists = (delta_failures, unread_objects, tuple(removed))
+    return Published(generation, is_unchanged, *sizes, *lists, failure)
 
 
 def _listed(generations: list[_GenerationFields]) -> list[Generation]:
