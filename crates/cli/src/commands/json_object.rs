@@ -18,20 +18,6 @@ impl JsonObject {
         self
     }
 
-    /// Appends a field with an array of strings.
-    pub(crate) fn texts(mut self, name: &str, values: &[String]) -> Self {
-        self.name(name);
-        self.0.push(b'[');
-        for (number, value) in values.iter().enumerate() {
-            if number > 0 {
-                self.0.push(b',');
-            }
-            json_string(value, &mut self.0);
-        }
-        self.0.push(b']');
-        self
-    }
-
     /// Appends a field whose display is JSON: a number, a boolean, another object.
     pub(crate) fn plain(mut self, name: &str, value: impl Display) -> Self {
         self.name(name);

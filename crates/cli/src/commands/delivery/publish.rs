@@ -8,6 +8,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::process::raise_file_limit;
 use crate::terminal::{Display, print_message, print_result};
 use clap::Args;
+use nuthatch_cli::output::json_string;
 use nuthatch_delivery::{Destination, PublishOptions, Published, Retention, publish};
 use nuthatch_units::{bytes, parse_size, parse_time};
 use std::path::PathBuf;
@@ -159,8 +160,18 @@ fn json(published: &Published) -> String {
         .plain("bytes", published.bytes)
         .plain("uploaded_bytes", published.uploaded_bytes)
         .plain("delta_bytes", published.delta_bytes)
-        .texts("delta_failures", &published.delta_failures)
-        .texts("unread_objects", &published.unread_objects)
+        .plain("delta_failures", array(&published.delta_failures))
+        .plain("unread_objects", array(&published.unread_objects))
         .plain("removed", format_args!("[{}]", removed.join(",")))
         .line()
+}
+
+/// Returns an array of strings in JSON.
+fn array(texts: &[String]) -> String {
+    let quoted = texts.iter().map(|text| {
+        let mut json = Vec::new();
+        json_string(text, &mut json);
+        String::from_utf8_lossy(&json).into_owned()
+    });
+    format!("[{}]", quoted.collect::<Vec<_>>().join(","))
 }
