@@ -116,7 +116,7 @@ fn last_marks(
     let mut marks = Vec::new();
     for number in 1..=job.sources.len() {
         let mark = text(&format!("{SINCE}{number}")).and_then(|text| text.split_once(':'));
-        marks.push(match mark {
+        let mark = match mark {
             Some(("int", int)) => match int.parse() {
                 Ok(int) => Literal::Int(int),
                 Err(_) => return Ok(None),
@@ -124,9 +124,13 @@ fn last_marks(
             Some(("float", float)) if float.parse::<f64>().is_ok_and(f64::is_finite) => {
                 Literal::Float(float.to_owned())
             }
-            Some(("text", text)) if not_finite(text).is_none() => Literal::Text(text.to_owned()),
+            Some(("text", text)) => Literal::Text(text.to_owned()),
             _ => return Ok(None),
-        });
+        };
+        if not_finite(&mark).is_some() {
+            return Ok(None);
+        }
+        marks.push(mark);
     }
     Ok(Some((full, marks)))
 }
@@ -171,7 +175,7 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
             let max = dialect.query_of_max(query, column);
             match first_value(&mut *group.session, source, &max)? {
                 FirstValue::Null => {}
-                FirstValue::Literal(literal) => match not_finite_text(&literal) {
+                FirstValue::Literal(literal) => match not_finite(&literal) {
                     Some(found) => marks.not_finite = Some((index, found)),
                     None => marks.literals[index] = Some(literal),
                 },
@@ -182,16 +186,10 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
     Ok(marks)
 }
 
-fn not_finite_text(literal: &Literal) -> Option<f64> {
-    match literal {
-        Literal::Text(text) => not_finite(text),
-        Literal::Int(_) | Literal::Float(_) => None,
-    }
-}
-
-/// Returns the number for the texts of the highest times and numbers of PostgreSQL that are not
-/// finite.
-fn not_finite(text: &str) -> Option<f64> {
+/// Returns the number for a text that stands for the highest time or number of PostgreSQL, which is
+/// not finite.
+fn not_finite(literal: &Literal) -> Option<f64> {
+    let Literal::Text(text) = literal else { return None };
     if text.eq_ignore_ascii_case("infinity") {
         return Some(f64::INFINITY);
     }

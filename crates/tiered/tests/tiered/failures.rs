@@ -122,7 +122,7 @@ fn an_item_that_cannot_be_read_is_a_miss_and_does_not_come_back() {
 /// Regression test: an item that was read and found no memory was read again at once. The server
 /// gave up after a hundred reads, so a `GET` failed if the disk did not write for a while.
 #[test]
-fn an_item_that_finds_no_memory_is_read_again_when_memory_was_freed() {
+fn an_item_that_finds_no_memory_waits_and_is_not_read_again() {
     let folder = folder_for(ITEMS);
     let disk = Arc::new(FailingDisk::without_failures());
     let tiered = open_on(&disk, &Events::default(), (folder.path(), DISK));
