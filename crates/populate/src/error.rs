@@ -2,6 +2,7 @@
 
 use crate::gate_report::GateReport;
 use std::fmt;
+use std::path::PathBuf;
 
 /// An error of a job.
 #[derive(Debug)]
@@ -27,8 +28,16 @@ pub enum Error {
     Delivery(nuthatch_delivery::Error),
     /// A thread or a file of the program itself failed.
     System(String),
-    /// The job was interrupted by a signal.
+    /// The job was interrupted by a signal before anything was published.
     Interrupted,
+    /// The job was interrupted by a signal during its publication to a destination, which may or
+    /// may not have the generation. The file of the output is the new one.
+    InterruptedPublication {
+        /// The file of the output.
+        output: PathBuf,
+        /// The destination, without secrets.
+        destination: String,
+    },
 }
 
 /// The result of a part of a job.
@@ -77,6 +86,12 @@ impl fmt::Display for Error {
             ),
             Self::Delivery(error) => error.fmt(f),
             Self::Interrupted => f.write_str("interrupted; nothing was published"),
+            Self::InterruptedPublication { output, destination } => write!(
+                f,
+                "interrupted during the publication; {} was replaced. \"nuthatch generations \
+                 {destination}\" shows whether it was published there",
+                output.display()
+            ),
         }
     }
 }

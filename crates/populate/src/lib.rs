@@ -13,12 +13,14 @@
 //! | `build/` | the threads that pass rows to the writer of the snapshot |
 //! | `sources/` | readers of databases and files, one file or folder for each |
 //! | `job/` | jobs, and their form in TOML |
+//! | `interruption/` | waits that end when the job is interrupted |
 //! | `error.rs`, `gate_report.rs` | errors, and the outcome of gates |
 
 mod build;
 mod error;
 mod gate_report;
 mod gates;
+mod interruption;
 mod job;
 mod run;
 mod sources;

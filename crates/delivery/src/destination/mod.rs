@@ -265,6 +265,12 @@ impl Destination {
         Some(self.folder.as_ref()?.join(OBJECTS).join(object))
     }
 
+    /// Fails if the destination is a folder, and something else than a file is in the place of an
+    /// object.
+    fn check_regular(&self, object: &str) -> Result<()> {
+        self.local_object(object).map_or(Ok(()), |path| files::check_regular(&path))
+    }
+
     /// Writes an object to a store.
     pub(crate) async fn put(&self, object: &str, bytes: Bytes) -> Result<()> {
         let written = self.store.put(&self.object_path(object), bytes.into()).await;
@@ -282,6 +288,7 @@ impl Destination {
 
     /// Reads a range of an object. Returns `None` if the object does not exist.
     pub(crate) async fn read(&self, object: &str, range: Range<u64>) -> Result<Option<Bytes>> {
+        self.check_regular(object)?;
         match self.store.get_range(&self.object_path(object), range).await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),

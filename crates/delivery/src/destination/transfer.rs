@@ -65,6 +65,7 @@ impl Destination {
 
     /// Downloads an object. Returns its length and its hash.
     pub(crate) async fn get_object(&self, object: &str, to: &Path) -> Result<(u64, String)> {
+        self.check_regular(object)?;
         self.get_file(&self.object_path(object), &self.object_address(object), to).await
     }
 
@@ -80,6 +81,7 @@ impl Destination {
     }
 
     async fn read_back(&self, file: &DataFile) -> Result<bool> {
+        self.check_regular(&file.object)?;
         let response = match self.store.get(&self.object_path(&file.object)).await {
             Ok(response) => response,
             Err(object_store::Error::NotFound { .. }) => return Ok(false),

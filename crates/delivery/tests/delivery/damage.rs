@@ -233,6 +233,21 @@ async fn a_pipe_in_place_of_the_manifest_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_pipe_in_place_of_an_object_is_an_error() {
+    let place = Place::new();
+    place.publish(1).await;
+    let object = place.objects().remove(0);
+    let path = place.path("shared/objects").join(&object);
+    fs::remove_file(&path).expect("an object");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).expect("a pipe");
+    let error = place.follower().check(|_| {}).await.expect_err("a pipe").to_string();
+    assert!(error.contains(&format!("{object}: expected a regular file")), "{error}");
+    // A publisher replaces it.
+    place.publish_file(&place.path("users.nut"), &options()).await.expect("a generation");
+    check(&mut place.follower()).await.expect("a generation");
+}
+
+#[tokio::test]
 async fn the_name_of_a_shard_is_refused_before_anything_is_uploaded() {
     let place = Place::new();
     let file = place.build("set/users.nut", 2, 1);

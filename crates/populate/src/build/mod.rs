@@ -13,8 +13,9 @@ pub(crate) use kept::{Counters, Keep, Kept};
 pub(crate) use sampler::SampledRow;
 
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::Source;
-use crate::sources::{Interruption, MakeReceiver, RowReceiver, Session, Stop};
+use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
 use absent::KeySet;
 use batches::{BatchReceiver, Filled};
 use nuthatch_snapshot::Writer;

@@ -56,6 +56,10 @@ pub(super) fn run(job: &Job, every: Option<Duration>, output: Output) -> Result<
         let Some(every) = every else { return printed };
         match printed {
             Err(Failure::Job(Error::Interrupted)) => return Ok(()),
+            Err(Failure::Job(error @ Error::InterruptedPublication { .. })) => {
+                warn!(target: "nuthatch::populate", "{error}");
+                return Ok(());
+            }
             Err(Failure::Job(error)) => {
                 let (output, next) = (job.output.display(), format_duration(every));
                 error!(target: "nuthatch::populate", %output, "{error}; next run in {next}");

@@ -1,6 +1,7 @@
 //! Passwords from the environment and from files.
 
 use crate::error::{Error, Result};
+use crate::interruption::{InterruptibleFile, Interruption};
 use std::path::PathBuf;
 
 /// The place of a password. Passwords are read when a connection is opened, so that a changed
@@ -19,10 +20,10 @@ impl Secret {
     /// # Errors
     ///
     /// Returns [`Error::Job`] if the file cannot be read, or the variable is not set.
-    pub(crate) fn read(&self) -> Result<String> {
+    pub(crate) fn read(&self, interruption: &Interruption) -> Result<String> {
         match self {
             Self::File(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
+                let text = InterruptibleFile::read_text(path, interruption).map_err(|error| {
                     Error::Job(format!("password_file: {}: {error}", path.display()))
                 })?;
                 Ok(text.trim_end().to_owned())

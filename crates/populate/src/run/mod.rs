@@ -14,8 +14,9 @@ pub use report::{Report, SourceReport};
 use crate::build::{self, AbsentKeys, Counters, Keep, Kept, READER_MEMORY};
 use crate::error::{Error, Result};
 use crate::gates::{self, Candidate};
+use crate::interruption::Interruption;
 use crate::job::{Address, Job, Source};
-use crate::sources::{self, Group, Interruption};
+use crate::sources::{self, Group};
 use incremental::Plan;
 use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
 use nuthatch_trace_context::{note_error, span};
@@ -41,7 +42,8 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 /// # Errors
 ///
 /// Returns [`Error::Source`], [`Error::Duplicate`], [`Error::Gates`], [`Error::Snapshot`],
-/// [`Error::Delivery`], [`Error::Job`], or [`Error::Interrupted`] after `interrupted` was set.
+/// [`Error::Delivery`], [`Error::Job`], or, after `interrupted` was set, [`Error::Interrupted`] or
+/// [`Error::InterruptedPublication`].
 pub fn run(
     job: &Job,
     now: SystemTime,
@@ -57,6 +59,7 @@ pub fn run(
         note_error(&span, &ran);
         match ran {
             Ok(report) => return Ok(Report { attempts: attempt, time: start.elapsed(), ..report }),
+            Err(error @ Error::InterruptedPublication { .. }) => return Err(error),
             // Whatever failed then is a consequence.
             Err(_) if interruption.is_set() => return Err(Error::Interrupted),
             Err(error) if error.is_transient() && attempt < job.attempts => {
@@ -110,7 +113,7 @@ fn run_attempt(
 ) -> Result<Report> {
     check_output(job)?;
     publication::check(job)?;
-    let previous = Previous::find(job)?;
+    let previous = Previous::find(job, interruption)?;
     if let Some(damage) = previous.damage() {
         let effect = if job.is_incremental() { "; this is a full run" } else { "" };
         observer.warning(&format!("the last generation cannot be read: {damage}{effect}"));
@@ -156,9 +159,9 @@ fn run_attempt(
         return Err(Error::Interrupted);
     }
     drop((snapshot, groups));
-    publication::check_serial(job, previous.serial())?;
+    publication::check_serial(job, previous.serial(), interruption)?;
     let summary: Summary = staged.publish()?;
-    let generation = publication::publish(job, (now, previous.serial()), observer)?;
+    let generation = publication::publish(job, (now, previous.serial()), (interruption, observer))?;
     Ok(Report {
         output: job.output.clone(),
         is_incremental: plan.last_generation().is_some(),

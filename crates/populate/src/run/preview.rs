@@ -1,8 +1,9 @@
 //! The first entries of a job, without a snapshot.
 
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::{Job, Source};
-use crate::sources::{self, Interruption, MakeReceiver, RowReceiver, Stop};
+use crate::sources::{self, MakeReceiver, RowReceiver, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_rows::{Mapper, Row, RowFault};
 use nuthatch_snapshot::{OwnedValue, Value};

@@ -4,8 +4,9 @@
 //! The manifest of the destination is read once, at the start of a run: the run may replace that
 //! version only.
 
-use super::publication::runtime;
+use super::publication::wait;
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::{Job, Publish};
 use nuthatch_delivery::{
     Destination, Error as DeliveryError, FollowOptions, Follower, Generation, SigningKey,
@@ -34,19 +35,19 @@ pub(super) struct Previous {
 impl Previous {
     /// Reads the manifest of the destination. Opens the last generation if the job needs it, after
     /// fetching it if it is not at the path of the output.
-    pub(super) fn find(job: &Job) -> Result<Self> {
+    pub(super) fn find(job: &Job, interruption: &Interruption) -> Result<Self> {
         let is_needed = job.gates.has_comparison() || job.is_incremental();
         let of_output = || if is_needed { Self::of_output(job) } else { Ok(Self::default()) };
         let Some(publish) = &job.publish else { return of_output() };
         let destination = Destination::open(&publish.destination)?;
         // Without keys, no signature is checked here; publishing checks it.
         let trusted = if is_needed { trusted_keys(publish)? } else { Vec::new() };
-        let manifest = match runtime()?.block_on(generations(&destination, &trusted)) {
+        let manifest = match wait(interruption, generations(&destination, &trusted)) {
             Ok(manifest) => manifest,
-            Err(DeliveryError::NothingPublished { .. }) => {
+            Err(Error::Delivery(DeliveryError::NothingPublished { .. })) => {
                 return Ok(Self { serial: Some(0), ..of_output()? });
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let serial = Some(manifest.serial);
         // A file that is damaged, or of another kind, is not the last generation.
@@ -54,10 +55,11 @@ impl Previous {
             return Ok(Self { serial, ..of_output()? });
         }
         let folder = TemporaryFolder::beside(&job.output)?;
-        match fetch(&destination, trusted, &folder.path) {
+        match fetch((&destination, trusted), &folder.path, interruption) {
             Ok(snapshot) => Ok(Self { serial, snapshot, damage: None, _folder: Some(folder) }),
             Err(error) => {
-                let damage = damage_of(&destination, manifest.current(), &folder.path, error)?;
+                let place = (&destination, manifest.current(), &*folder.path);
+                let damage = damage_of(place, error, interruption)?;
                 Ok(Self { serial, damage: Some(damage.to_string()), ..Self::default() })
             }
         }
@@ -106,13 +108,13 @@ fn trusted_keys(publish: &Publish) -> Result<Vec<TrustedKey>> {
 
 /// Fetches the current generation of a destination into a folder, and opens it.
 fn fetch(
-    destination: &Destination,
-    trusted_keys: Vec<TrustedKey>,
+    (destination, trusted_keys): (&Destination, Vec<TrustedKey>),
     folder: &Path,
+    interruption: &Interruption,
 ) -> Result<Option<Snapshot>, Error> {
     let options = FollowOptions { trusted_keys, ..FollowOptions::default() };
     let mut follower = Follower::open(destination.clone(), folder, options)?;
-    runtime()?.block_on(follower.check(|_| {}))?;
+    wait(interruption, follower.check(|_| {}))?;
     Ok(follower.path().map(Snapshot::open).transpose()?)
 }
 
@@ -123,10 +125,9 @@ fn fetch(
 ///
 /// Returns all other errors, such as that of a store that cannot be reached.
 fn damage_of(
-    destination: &Destination,
-    generation: &Generation,
-    folder: &Path,
+    (destination, generation, folder): (&Destination, &Generation, &Path),
     error: Error,
+    interruption: &Interruption,
 ) -> Result<DeliveryError> {
     let error = match error {
         Error::Delivery(error) => error,
@@ -146,8 +147,8 @@ fn damage_of(
                 return Err(error.into());
             };
             let whole = folder.join(".whole");
-            match runtime()?.block_on(download(destination, file, &whole)) {
-                Err(damage @ DeliveryError::Contents { .. }) => Ok(damage),
+            match wait(interruption, download(destination, file, &whole)) {
+                Err(Error::Delivery(damage @ DeliveryError::Contents { .. })) => Ok(damage),
                 _ => Err(error.into()),
             }
         }

@@ -2,19 +2,28 @@
 
 use super::observer::{Observer, Progress};
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::Job;
 use nuthatch_delivery::{
-    Destination, PublishOptions, Published, Retention, SigningKey, TrustedKey,
+    Destination, PublishOptions, Published, Retention, SigningKey, TrustedKey, Uploaded,
     check_serial as check_serial_now, publish as upload,
 };
+use std::future::Future;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
-/// Starts the runtime of a publication.
-pub(super) fn runtime() -> Result<Runtime> {
+/// Runs a request to a destination to its end, or until the job is interrupted.
+pub(super) fn wait<T>(
+    interruption: &Interruption,
+    request: impl Future<Output = Result<T, nuthatch_delivery::Error>>,
+) -> Result<T> {
     let built = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    built.map_err(|error| Error::System(format!("start a runtime: {error}")))
+    let runtime = built.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
+    let result = runtime.block_on(interruption.or(request));
+    // Does not wait for other threads: a lookup of the name of a host can take long.
+    runtime.shutdown_background();
+    Ok(result??)
 }
 
 /// Checks the destination and the keys of a job, before anything is read.
@@ -29,10 +38,14 @@ pub(super) fn check(job: &Job) -> Result<()> {
 
 /// Fails if the manifest of the destination was replaced since the run began. The output then stays
 /// as it is; without this check, an older snapshot could replace it.
-pub(super) fn check_serial(job: &Job, expected: Option<u64>) -> Result<()> {
+pub(super) fn check_serial(
+    job: &Job,
+    expected: Option<u64>,
+    interruption: &Interruption,
+) -> Result<()> {
     let (Some(publish), Some(expected)) = (&job.publish, expected) else { return Ok(()) };
     let destination = Destination::open(&publish.destination)?;
-    Ok(runtime()?.block_on(check_serial_now(&destination, expected))?)
+    wait(interruption, check_serial_now(&destination, expected))
 }
 
 /// Publishes the snapshot, if the job has a destination. The manifest must still have the serial
@@ -40,7 +53,7 @@ pub(super) fn check_serial(job: &Job, expected: Option<u64>) -> Result<()> {
 pub(super) fn publish(
     job: &Job,
     (now, expected_serial): (SystemTime, Option<u64>),
-    observer: &Arc<dyn Observer>,
+    (interruption, observer): (&Interruption, &Arc<dyn Observer>),
 ) -> Result<Option<Published>> {
     let Some(publish) = &job.publish else { return Ok(None) };
     let destination = Destination::open(&publish.destination)?;
@@ -53,9 +66,16 @@ pub(super) fn publish(
         expected_serial,
         ..PublishOptions::at(now)
     };
-    let published = runtime()?.block_on(upload(&destination, &job.output, &options, |sent| {
+    let progress = |sent: Uploaded| {
         observer
             .progress(Progress::Publishing { bytes: sent.bytes, total_bytes: sent.total_bytes });
-    }));
-    Ok(Some(published?))
+    };
+    match wait(interruption, upload(&destination, &job.output, &options, progress)) {
+        Ok(published) => Ok(Some(published)),
+        Err(_) if interruption.is_set() => Err(Error::InterruptedPublication {
+            output: job.output.clone(),
+            destination: destination.address().to_owned(),
+        }),
+        Err(error) => Err(error),
+    }
 }

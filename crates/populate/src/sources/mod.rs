@@ -8,14 +8,14 @@ mod mysql;
 mod parts;
 mod postgres;
 mod receiver;
+mod runtime;
 mod sqlite;
 mod tls;
-mod waiting;
 
 pub(crate) use receiver::{MakeReceiver, RowReceiver, Stop};
-pub(crate) use waiting::Interruption;
 
 use crate::error::Result;
+use crate::interruption::Interruption;
 use crate::job::{Address, Source};
 use nuthatch_rows::Literal;
 use std::fmt::Write;
@@ -76,7 +76,9 @@ pub(crate) fn open(sources: &[Source], interruption: &Interruption) -> Result<Ve
             Address::Sqlite(path) => {
                 Box::new(sqlite::SqliteSession::open(source, path, interruption)?)
             }
-            Address::Files(address) => Box::new(files::FileSession::open(source, address)?),
+            Address::Files(address) => {
+                Box::new(files::FileSession::open(source, address, interruption)?)
+            }
         };
         groups.push(Group { session, sources: vec![index] });
     }

@@ -1,8 +1,10 @@
 //! MySQL and MariaDB: one connection with a consistent snapshot for all sources of a database.
 
-use super::{Dialect, Interruption, MakeReceiver, Nul, Session, Stop, tls};
+use super::runtime::ConnectionRuntime;
+use super::{Dialect, MakeReceiver, Nul, Session, Stop, tls};
 use crate::error::{Error, Result};
-use crate::job::{Secret, Source, Tls};
+use crate::interruption::Interruption;
+use crate::job::{Source, Tls};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Column, Conn, Opts, OptsBuilder, SslOpts, Value as SqlValue};
@@ -11,7 +13,6 @@ use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use std::fmt::Write;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 /// The number of the character set of columns of bytes.
@@ -21,9 +22,12 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection with an open transaction.
 pub(super) struct MysqlSession {
-    runtime: Runtime,
+    runtime: ConnectionRuntime,
     /// `None` only while the session is closed.
     connection: Option<Conn>,
+    options: Opts,
+    /// Whether the last query may still run: its rows were not read to their end.
+    is_query_open: bool,
     interruption: Interruption,
     dialect: Dialect,
     name: String,
@@ -32,9 +36,15 @@ pub(super) struct MysqlSession {
 impl Drop for MysqlSession {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        // Ends the session; the server would count an aborted connection otherwise.
-        let closing = async { tokio::time::timeout(CLOSE_TIMEOUT, connection.disconnect()).await };
-        let _ = self.runtime.block_on(closing);
+        let closing = async {
+            if self.is_query_open {
+                // The server would execute the query to its end.
+                let _ = end_query(self.options.clone(), connection.id()).await;
+            }
+            // Ends the session; the server would count an aborted connection otherwise.
+            connection.disconnect().await
+        };
+        let _ = self.runtime.block_on(async { tokio::time::timeout(CLOSE_TIMEOUT, closing).await });
     }
 }
 
@@ -42,12 +52,10 @@ impl MysqlSession {
     /// Connects, and begins the transaction.
     pub(super) fn open(source: &Source, url: &Url, interruption: &Interruption) -> Result<Self> {
         let (name, interruption) = (source.name(), interruption.clone());
-        let options = options(source, url)?;
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
+        let options = options(source, url, &interruption)?;
+        let runtime = ConnectionRuntime::start()?;
         let connecting = async {
-            let mut connection = Conn::new(options).await?;
+            let mut connection = Conn::new(options.clone()).await?;
             for statement in [
                 "set names utf8mb4",
                 "set time_zone = '+00:00'",
@@ -64,11 +72,19 @@ impl MysqlSession {
         let has_backslash_escapes = !mode.contains("NO_BACKSLASH_ESCAPES");
         let nul = Nul::Hexadecimal;
         let dialect = Dialect { name_quote: '`', has_backslash_escapes, nul };
-        Ok(Self { runtime, connection: Some(connection), interruption, dialect, name })
+        Ok(Self {
+            runtime,
+            connection: Some(connection),
+            options,
+            is_query_open: false,
+            interruption,
+            dialect,
+            name,
+        })
     }
 }
 
-fn options(source: &Source, url: &Url) -> Result<Opts> {
+fn options(source: &Source, url: &Url, interruption: &Interruption) -> Result<Opts> {
     let mut plain = url.clone();
     plain.set_query(None);
     let invalid = |error: mysql_async::UrlError| Error::source(&source.name(), error.to_string());
@@ -76,7 +92,7 @@ fn options(source: &Source, url: &Url) -> Result<Opts> {
         .prefer_socket(false)
         .stmt_cache_size(0);
     let variable = || std::env::var("MYSQL_PWD").ok().filter(|_| url.password().is_none());
-    let password = source.password.as_ref().map(Secret::read).transpose()?;
+    let password = source.password.as_ref().map(|secret| secret.read(interruption)).transpose()?;
     if let Some(password) = password.or_else(variable) {
         options = options.pass(Some(password));
     }
@@ -84,7 +100,7 @@ fn options(source: &Source, url: &Url) -> Result<Opts> {
         Tls::Off => None,
         Tls::Unverified => Some(SslOpts::default().with_danger_accept_invalid_certs(true)),
         Tls::Verify => {
-            let roots = tls::authorities_in_der(source)?.into_iter().map(Into::into);
+            let roots = tls::authorities_in_der(source, interruption)?.into_iter().map(Into::into);
             let roots = SslOpts::default().with_root_certs(roots.collect());
             Some(roots.with_disable_built_in_roots(true))
         }
@@ -103,11 +119,12 @@ impl Session for MysqlSession {
         query: Option<&str>,
         make_receiver: &MakeReceiver<'_>,
     ) -> Result<(), Stop> {
-        let Self { runtime, connection, interruption, name, .. } = self;
+        let Self { runtime, connection, is_query_open, interruption, name, .. } = self;
         let connection = connection.as_mut().expect("an open session");
         let fault = |error: mysql_async::Error| failure(name, &error);
         let query = query.or(source.query.as_deref()).unwrap_or_default();
         let mut receiver = make_receiver();
+        *is_query_open = true;
         runtime.block_on(async {
             // A prepared statement is one statement, and floats keep all their digits.
             let started = interruption.or(connection.exec_iter(query, ())).await?;
@@ -118,6 +135,7 @@ impl Session for MysqlSession {
             while let Some(row) = interruption.or(result.next()).await?.map_err(fault)? {
                 receiver.row(&MysqlRow { columns: &columns, row: &row })?;
             }
+            *is_query_open = false;
             receiver.end_part()
         })
     }
@@ -125,6 +143,13 @@ impl Session for MysqlSession {
     fn dialect(&self) -> Option<Dialect> {
         Some(self.dialect)
     }
+}
+
+/// Ends the query of another connection.
+async fn end_query(options: Opts, connection: u32) -> Result<(), mysql_async::Error> {
+    let mut own = Conn::new(options).await?;
+    own.query_drop(format!("kill query {connection}")).await?;
+    own.disconnect().await
 }
 
 fn failure(name: &str, error: &mysql_async::Error) -> Error {

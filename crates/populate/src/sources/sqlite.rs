@@ -1,7 +1,8 @@
 //! SQLite: one read transaction for all sources of a file.
 
-use super::{Dialect, Interruption, MakeReceiver, Nul, Session, Stop};
+use super::{Dialect, MakeReceiver, Nul, Session, Stop};
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::Source;
 use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;

@@ -1,12 +1,14 @@
 //! Encryption of connections to databases.
 
 use crate::error::{Error, Result};
+use crate::interruption::{InterruptibleFile, Interruption};
 use crate::job::{Source, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use std::io::BufReader;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use url::{Host, Url};
@@ -46,15 +48,19 @@ fn is_this_machine(url: &Url) -> bool {
 }
 
 /// Returns the certificates of the authorities that the job and the system trust.
-fn authorities(source: &Source) -> Result<Vec<CertificateDer<'static>>> {
+fn authorities(
+    source: &Source,
+    interruption: &Interruption,
+) -> Result<Vec<CertificateDer<'static>>> {
     let mut certificates = rustls_native_certs::load_native_certs().certs;
     if let Some(path) = &source.ca_file {
         let wrong = |error: String| {
             Error::Job(format!("source {}: ca_file: {}: {error}", source.number, path.display()))
         };
-        let read = CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
+        let file = InterruptibleFile::open(path, interruption);
+        let file = file.map_err(|error| wrong(error.to_string()))?;
         let before = certificates.len();
-        for certificate in read {
+        for certificate in CertificateDer::pem_reader_iter(BufReader::new(file)) {
             certificates.push(certificate.map_err(|error| wrong(error.to_string()))?);
         }
         if certificates.len() == before {
@@ -65,12 +71,22 @@ fn authorities(source: &Source) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 /// Returns the certificates in DER, for libraries with a TLS configuration of their own.
-pub(super) fn authorities_in_der(source: &Source) -> Result<Vec<Vec<u8>>> {
-    Ok(authorities(source)?.into_iter().map(|certificate| certificate.to_vec()).collect())
+pub(super) fn authorities_in_der(
+    source: &Source,
+    interruption: &Interruption,
+) -> Result<Vec<Vec<u8>>> {
+    Ok(authorities(source, interruption)?
+        .into_iter()
+        .map(|certificate| certificate.to_vec())
+        .collect())
 }
 
 /// Returns the configuration of a client.
-pub(super) fn client(source: &Source, tls: Tls) -> Result<ClientConfig> {
+pub(super) fn client(
+    source: &Source,
+    tls: Tls,
+    interruption: &Interruption,
+) -> Result<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -81,7 +97,7 @@ pub(super) fn client(source: &Source, tls: Tls) -> Result<ClientConfig> {
         return Ok(builder.with_no_client_auth());
     }
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(authorities(source)?);
+    roots.add_parsable_certificates(authorities(source, interruption)?);
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 

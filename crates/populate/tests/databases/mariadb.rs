@@ -116,6 +116,36 @@ fn a_job_runs_again_after_a_crash_of_the_server() {
 }
 
 #[test]
+fn the_server_does_not_go_on_with_a_query_whose_rows_are_not_read() {
+    let place = Place::new();
+    let server = Database::mariadb(place.path());
+    let running = "select count(*) from information_schema.processlist where info like '%600%' \
+                   and info not like '%processlist%'";
+    // An interruption before the first row, and a preview of the first row only.
+    let text = job(&server, "select 1 as id, sleep(600) as v", "");
+    let child = start(&place, &text);
+    while server.execute(running) == "0" {
+        std::thread::yield_now();
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process");
+    let stopped = Run::of(child.wait_with_output().expect("the command"));
+    stopped.failed(3, "interrupted; nothing was published");
+    while server.execute(running) != "0" {
+        std::thread::yield_now();
+    }
+    let rows = "select seq as id, if(seq < 20000, repeat('a', 100), sleep(600)) as v \
+                from seq_1_to_20000";
+    place.file("job.toml", job(&server, rows, ""));
+    let mut command = place.command(&["job.toml", "--dry-run", "--rows", "1"]);
+    let preview = Run::of(command.env("MYSQL_PWD", "a5ecret").output().expect("the command"));
+    assert_eq!((preview.status, preview.stdout.lines().count()), (Some(0), 1), "{preview:?}");
+    while server.execute(running) != "0" {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn wrong_passwords_fail_at_once_and_are_not_shown() {
     let place = Place::new();
     let server = Database::mariadb(place.path());

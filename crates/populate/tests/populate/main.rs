@@ -4,6 +4,7 @@ mod arguments;
 mod files;
 mod gates;
 mod incremental;
+mod interrupted;
 mod overtaken;
 mod place;
 mod publishing;

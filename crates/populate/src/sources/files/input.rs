@@ -1,6 +1,7 @@
 //! An open file, on disk or remote.
 
 use super::remote::Remote;
+use crate::interruption::InterruptibleFile;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
@@ -12,7 +13,9 @@ use std::os::unix::fs::FileExt;
 #[derive(Debug)]
 pub(super) enum Input {
     /// A file on disk.
-    Local { file: File, len: u64, is_seekable: bool },
+    Local { file: File, len: u64 },
+    /// A pipe or a device, which is read once, from its start.
+    Pipe(InterruptibleFile),
     /// An object in a store, or a file of a web server.
     Remote(Remote),
 }
@@ -20,25 +23,17 @@ pub(super) enum Input {
 impl Input {
     /// Returns whether the file can be read at any offset, more than once.
     pub(super) fn is_seekable(&self) -> bool {
-        !matches!(self, Self::Local { is_seekable: false, .. })
+        !matches!(self, Self::Pipe(_))
     }
 
     /// Returns a reader from an offset on.
     pub(super) fn reader(&self, at: u64) -> io::Result<InputReader> {
-        Ok(match self {
-            Self::Local { file, len, is_seekable } => {
-                let file = file.try_clone()?;
-                let source = match is_seekable {
-                    true => ReaderSource::Local(file),
-                    false => ReaderSource::Pipe(file),
-                };
-                InputReader { source, at, len: *len }
-            }
-            Self::Remote(remote) => {
-                let source = ReaderSource::Remote(remote.reader());
-                InputReader { source, at, len: remote.len() }
-            }
-        })
+        let source = match self {
+            Self::Local { file, .. } => ReaderSource::Local(file.try_clone()?),
+            Self::Pipe(pipe) => ReaderSource::Pipe(pipe.try_clone()?),
+            Self::Remote(remote) => ReaderSource::Remote(remote.reader()),
+        };
+        Ok(InputReader { source, at, len: self.len() })
     }
 }
 
@@ -46,6 +41,7 @@ impl Length for Input {
     fn len(&self) -> u64 {
         match self {
             Self::Local { len, .. } => *len,
+            Self::Pipe(_) => 0,
             Self::Remote(remote) => remote.len(),
         }
     }
@@ -69,6 +65,9 @@ impl ChunkReader for Input {
                 file.read_exact_at(&mut bytes, start)?;
                 Ok(bytes.into())
             }
+            Self::Pipe(_) => {
+                Err(ParquetError::General("expected a file, found a pipe or a device".to_owned()))
+            }
             Self::Remote(remote) => Ok(remote.range(start..start + length as u64)?),
         }
     }
@@ -85,8 +84,7 @@ pub(super) struct InputReader {
 #[derive(Debug)]
 enum ReaderSource {
     Local(File),
-    /// A pipe or a device, which is read from its start only.
-    Pipe(File),
+    Pipe(InterruptibleFile),
     Remote(super::remote::RemoteReader),
 }
 

@@ -3,9 +3,9 @@
 use super::input::Input;
 use super::remote::{self, Remote};
 use crate::error::{Error, Result};
+use crate::interruption::{InterruptibleFile, Interruption};
 use crate::job::{Format, Source};
 use nuthatch_import::Pattern;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A file of a source.
@@ -14,6 +14,7 @@ pub(super) struct SourceFile {
     /// The path or the address, without secrets.
     pub(super) name: String,
     place: Place,
+    interruption: Interruption,
 }
 
 #[derive(Clone, Debug)]
@@ -28,12 +29,15 @@ impl SourceFile {
         match &self.place {
             Place::Path(path) => {
                 let fault = |error| self.fault("open", &error);
-                let file = File::open(path).map_err(fault)?;
+                let file = InterruptibleFile::open(path, &self.interruption).map_err(fault)?;
                 let found = file.metadata().map_err(fault)?;
                 if found.is_dir() {
                     return Err(Error::source(&self.name, "expected a file, found a folder"));
                 }
-                Ok(Input::Local { file, len: found.len(), is_seekable: found.is_file() })
+                match file.into_regular() {
+                    Ok(file) => Ok(Input::Local { file, len: found.len() }),
+                    Err(pipe) => Ok(Input::Pipe(pipe)),
+                }
             }
             Place::Remote(remote) => Ok(Input::Remote(remote.clone())),
         }
@@ -93,7 +97,11 @@ pub(super) enum Compression {
 }
 
 /// Returns the files of an address, in the order of their names.
-pub(super) fn files(source: &Source, address: &str) -> Result<Vec<SourceFile>> {
+pub(super) fn files(
+    source: &Source,
+    address: &str,
+    interruption: &Interruption,
+) -> Result<Vec<SourceFile>> {
     let (folder, name) = match address.rsplit_once('/') {
         Some((folder, name)) => (folder, name),
         None => ("", address),
@@ -105,13 +113,16 @@ pub(super) fn files(source: &Source, address: &str) -> Result<Vec<SourceFile>> {
         Ok(pattern) => pattern,
         Err(never) => match never {},
     });
-    let mut files = if address.contains("://") {
-        let found = remote::list((folder, name), pattern.as_ref())?;
-        let file = |(name, remote)| SourceFile { name, place: Place::Remote(remote) };
-        found.into_iter().map(file).collect()
+    let found = if address.contains("://") {
+        let found = remote::list((folder, name), pattern.as_ref(), interruption)?;
+        found.into_iter().map(|(name, remote)| (name, Place::Remote(remote))).collect()
     } else {
-        local_files(source, (address, folder), pattern.as_ref())?
+        let found = local_paths(source, (address, folder), pattern.as_ref())?;
+        let file = |path: PathBuf| (path.display().to_string(), Place::Path(path));
+        found.into_iter().map(file).collect::<Vec<_>>()
     };
+    let file = |(name, place)| SourceFile { name, place, interruption: interruption.clone() };
+    let mut files: Vec<_> = found.into_iter().map(file).collect();
     if files.is_empty() {
         return Err(Error::source(&source.name(), "expected files, found none of this name"));
     }
@@ -119,14 +130,12 @@ pub(super) fn files(source: &Source, address: &str) -> Result<Vec<SourceFile>> {
     Ok(files)
 }
 
-fn local_files(
+fn local_paths(
     source: &Source,
     (path, folder): (&str, &str),
     pattern: Option<&Pattern>,
-) -> Result<Vec<SourceFile>> {
-    let file =
-        |path: PathBuf| SourceFile { name: path.display().to_string(), place: Place::Path(path) };
-    let Some(pattern) = pattern else { return Ok(vec![file(path.into())]) };
+) -> Result<Vec<PathBuf>> {
+    let Some(pattern) = pattern else { return Ok(vec![path.into()]) };
     let folder = match (folder, path.starts_with('/')) {
         ("", true) => "/",
         ("", false) => ".",
@@ -138,7 +147,7 @@ fn local_files(
     for entry in std::fs::read_dir(folder).map_err(fault)? {
         let entry = entry.map_err(fault)?;
         if pattern.matches(entry.file_name().as_encoded_bytes()) {
-            found.push(file(entry.path()));
+            found.push(entry.path());
         }
     }
     Ok(found)

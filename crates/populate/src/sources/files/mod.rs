@@ -14,6 +14,7 @@ mod remote;
 use super::parts::read_parts;
 use super::{Dialect, MakeReceiver, RowReceiver, Session, Stop};
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::{Format, Source};
 use list::SourceFile;
 use std::collections::VecDeque;
@@ -34,8 +35,12 @@ struct Part<'a> {
 
 impl FileSession {
     /// Finds the files of an address.
-    pub(super) fn open(source: &Source, address: &str) -> Result<Self> {
-        let files = list::files(source, address)?;
+    pub(super) fn open(
+        source: &Source,
+        address: &str,
+        interruption: &Interruption,
+    ) -> Result<Self> {
+        let files = list::files(source, address, interruption)?;
         let session = Self { files, was_read: false };
         for file in &session.files {
             file.format(source)?;

@@ -1,6 +1,7 @@
 //! Objects in stores, and files of web servers. All bytes that are read are of one version.
 
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use bytes::Bytes;
 use nuthatch_import::Pattern;
 use nuthatch_origins::{StoreClient, store_client, store_failure};
@@ -22,6 +23,7 @@ pub(super) struct Remote {
     path: Path,
     len: u64,
     e_tag: Option<String>,
+    interruption: Interruption,
 }
 
 impl std::fmt::Debug for Remote {
@@ -45,6 +47,7 @@ fn runtime() -> Result<&'static Runtime> {
 pub(super) fn list(
     (folder, name): (&str, &str),
     pattern: Option<&Pattern>,
+    interruption: &Interruption,
 ) -> Result<Vec<(String, Remote)>> {
     let place = |name: &str| format!("{}/{name}", folder.split('?').next().unwrap_or_default());
     let fault = |error: &object_store::Error| Error::Source {
@@ -60,14 +63,17 @@ pub(super) fn list(
         path: meta.location,
         len: meta.size,
         e_tag: meta.e_tag,
+        interruption: interruption.clone(),
     };
     let Some(pattern) = pattern else {
         let path = client.path.clone().join(name);
-        let meta = runtime.block_on(client.store.head(&path)).map_err(|error| fault(&error))?;
+        let meta = runtime
+            .block_on(interruption.or(client.store.head(&path)))?
+            .map_err(|error| fault(&error))?;
         return Ok(vec![(place(name), remote(meta))]);
     };
     let prefix = Some(&client.path);
-    let listed = runtime.block_on(client.store.list_with_delimiter(prefix));
+    let listed = runtime.block_on(interruption.or(client.store.list_with_delimiter(prefix)))?;
     let objects = listed.map_err(|error| fault(&error))?.objects;
     let matching = objects.into_iter().filter_map(|meta| {
         let file_name = meta.location.filename()?.to_owned();
@@ -87,8 +93,13 @@ impl Remote {
 
     /// Reads a range.
     pub(super) fn range(&self, range: Range<u64>) -> io::Result<Bytes> {
-        let runtime = runtime().map_err(|error| io::Error::other(error.to_string()))?;
-        runtime.block_on(self.clone().fetch(range))
+        self.wait(self.clone().fetch(range))
+    }
+
+    /// Waits for the response to a request, or for an interruption of the job.
+    fn wait<T>(&self, request: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        let other = |error: Error| io::Error::other(error.to_string());
+        runtime().map_err(other)?.block_on(self.interruption.or(request)).map_err(other)?
     }
 
     async fn fetch(self, range: Range<u64>) -> io::Result<Bytes> {
@@ -135,10 +146,9 @@ impl RemoteReader {
 
     /// Loads the bytes at an offset, and requests those after them.
     fn load(&mut self, at: u64) -> io::Result<()> {
-        let runtime = runtime().map_err(|error| io::Error::other(error.to_string()))?;
         self.chunk = match self.ahead.take() {
             Some((ahead_at, request)) if ahead_at == at => {
-                runtime.block_on(request).map_err(io::Error::other)??
+                self.remote.wait(async { request.await.map_err(io::Error::other)? })?
             }
             _ => self.remote.range(self.range_from(at))?,
         };
@@ -149,6 +159,7 @@ impl RemoteReader {
         let next = at + self.chunk.len() as u64;
         if next < self.remote.len {
             let request = self.remote.clone().fetch(self.range_from(next));
+            let runtime = runtime().map_err(|error| io::Error::other(error.to_string()))?;
             self.ahead = Some((next, runtime.spawn(request)));
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! Connections to PostgreSQL.
 
 use crate::error::{Error, Result};
-use crate::job::{Secret, Source, Tls};
-use crate::sources::{Dialect, Interruption, Nul, tls};
+use crate::interruption::Interruption;
+use crate::job::{Source, Tls};
+use crate::sources::runtime::ConnectionRuntime;
+use crate::sources::{Dialect, Nul, tls};
 use nuthatch_filesystem::file_limit_advice;
 use std::error::Error as _;
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
@@ -47,7 +48,8 @@ impl Connector {
             .parse()
             .map_err(|error: tokio_postgres::Error| Error::source(&name, chain(&error)))?;
         let variable = || std::env::var("PGPASSWORD").ok();
-        let password = source.password.as_ref().map(Secret::read).transpose()?;
+        let password =
+            source.password.as_ref().map(|secret| secret.read(interruption)).transpose()?;
         if let Some(password) = password {
             config.password(password);
         } else if let Some(password) = variable().filter(|_| config.get_password().is_none()) {
@@ -66,7 +68,7 @@ impl Connector {
             }
             mode => {
                 config.ssl_mode(SslMode::Require);
-                Some(MakeRustlsConnect::new(tls::client(source, mode)?))
+                Some(MakeRustlsConnect::new(tls::client(source, mode, interruption)?))
             }
         };
         Ok(Self { config, tls, interruption: interruption.clone(), name })
@@ -74,9 +76,7 @@ impl Connector {
 
     /// Connects.
     pub(super) fn connect(&self) -> Result<Connection> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Error::System(format!("start a runtime: {error}")))?;
+        let runtime = ConnectionRuntime::start()?;
         let connecting = async {
             // The errors of a connection are those of its requests.
             let (client, task) = if let Some(tls) = &self.tls {
@@ -104,7 +104,7 @@ impl Connector {
 
 /// A connection for one thread.
 pub(super) struct Connection {
-    runtime: Runtime,
+    runtime: ConnectionRuntime,
     /// `None` only while the connection is closed.
     client: Option<Client>,
     task: JoinHandle<()>,

@@ -13,8 +13,9 @@ mod rows;
 mod text;
 
 use super::parts::read_parts;
-use super::{Dialect, Interruption, MakeReceiver, RowReceiver, Session, Stop};
+use super::{Dialect, MakeReceiver, RowReceiver, Session, Stop};
 use crate::error::{Error, Result};
+use crate::interruption::Interruption;
 use crate::job::Source;
 use connect::{Connection, Connector, DIALECT};
 use copy::Columns;

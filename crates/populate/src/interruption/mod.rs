@@ -1,8 +1,13 @@
-//! Waits for servers that end when the job is interrupted, or the server does not answer.
+//! The interruption of a job by a signal, and waits that it ends.
+
+mod file;
+
+pub(crate) use file::InterruptibleFile;
 
 use crate::error::{Error, Result};
 use futures_util::FutureExt;
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +28,23 @@ impl Interruption {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Fails if the job is interrupted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that the caller of [`run`](crate::run) does not see: a run that was
+    /// interrupted returns [`Error::Interrupted`], whatever failed then.
+    pub(crate) fn check_io(&self) -> io::Result<()> {
+        // `ErrorKind::Interrupted` would be tried again.
+        if self.is_set() { Err(io::Error::other("interrupted")) } else { Ok(()) }
+    }
+
     /// Waits for a result.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Interrupted`] soon after the job is interrupted.
-    pub(super) async fn or<T>(&self, future: impl Future<Output = T>) -> Result<T> {
+    pub(crate) async fn or<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let mut future = pin!(future);
         // The usual case while rows arrive: no timer is needed.
         if let Some(result) = future.as_mut().now_or_never() {
@@ -50,7 +66,7 @@ impl Interruption {
     ///
     /// Returns [`Error::Interrupted`], or a transient [`Error::Source`] if the server does not
     /// answer for 30 seconds.
-    pub(super) async fn or_no_answer<T>(
+    pub(crate) async fn or_no_answer<T>(
         &self,
         name: &str,
         connecting: impl Future<Output = T>,
