@@ -219,7 +219,9 @@ impl Mapper {
                     let text = json_text(cell).map_err(fault)?;
                     let flattened = conversions.converter.flatten((number, key), text, sink);
                     flattened.map_err(|error| match error {
-                        RowError::Text(error) => fault(conversion::describe(&error)),
+                        RowError::Text(error) => {
+                            fault(format!("flatten: {}", conversion::describe(&error)))
+                        }
                         RowError::Sink(error) => sink_fault(error),
                     })?;
                     continue;

@@ -33,16 +33,20 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Formats a duration: as `1.234 s` below 10 seconds, as `12.3 s` below 2 minutes, and as
-/// `3 min 20 s` from then on.
+/// Formats a duration: as `1.234 s` below 10 seconds, as `12.3 s` below 2 minutes, as `3 min 20 s`
+/// below 2 hours, as `5 h 12 min` below 2 days, and as `3 d 4 h` from then on.
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 10.0 {
         format!("{seconds:.3} s")
     } else if seconds < 120.0 {
         format!("{seconds:.1} s")
-    } else {
+    } else if seconds < 7_200.0 {
         format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
+    } else if seconds < 172_800.0 {
+        format!("{} h {} min", time.as_secs() / 3_600, time.as_secs() / 60 % 60)
+    } else {
+        format!("{} d {} h", time.as_secs() / 86_400, time.as_secs() / 3_600 % 24)
     }
 }
 
@@ -97,6 +101,8 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(1_234)), "1.234 s");
         assert_eq!(duration(Duration::from_millis(12_345)), "12.3 s");
         assert_eq!(duration(Duration::from_secs(200)), "3 min 20 s");
+        assert_eq!(duration(Duration::from_secs(86_402)), "24 h 0 min");
+        assert_eq!(duration(Duration::from_hours(76)), "3 d 4 h");
     }
 
     #[test]

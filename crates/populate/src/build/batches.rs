@@ -29,7 +29,10 @@ pub(super) struct Filled {
 
 /// Makes entries of rows on one thread.
 pub(super) struct BatchReceiver<'a> {
-    pub(super) source: String,
+    /// The source, or the file of it that is read.
+    pub(super) place: String,
+    /// Rows received before those of the file.
+    pub(super) rows_before: u64,
     pub(super) number: u16,
     pub(super) entries: &'a Entries,
     pub(super) mapper: Option<Mapper>,
@@ -48,7 +51,7 @@ pub(super) struct BatchReceiver<'a> {
     /// on.
     pub(super) absent: Option<(&'a Mutex<AbsentKeys>, KeySet)>,
     pub(super) kept: &'a Mutex<Kept>,
-    /// Rows received, for messages.
+    /// Rows received.
     pub(super) rows: u64,
     /// Rows received when the part began.
     pub(super) part_start: u64,
@@ -115,8 +118,13 @@ impl BatchReceiver<'_> {
 
 impl RowReceiver for BatchReceiver<'_> {
     fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
-        self.mapper = Some(self.entries.mapper(&self.source, names)?);
+        self.mapper = Some(self.entries.mapper(&self.place, names)?);
         Ok(())
+    }
+
+    fn begin_file(&mut self, name: &str) {
+        name.clone_into(&mut self.place);
+        self.rows_before = self.rows;
     }
 
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
@@ -131,7 +139,7 @@ impl RowReceiver for BatchReceiver<'_> {
         let absent = self.absent.as_mut().map(|(_, keys)| keys);
         let mut sink = EntrySink { batch: &mut self.batch, absent, source: self.number };
         let added = mapper.add(self.rows, row, &mut sink);
-        added.map_err(|fault| fault_at(&self.source, self.rows, fault))?;
+        added.map_err(|fault| fault_at(&self.place, self.rows - self.rows_before, fault))?;
         self.sampler.offer(mapper.mapping(), row);
         if let Some((all, keys)) = self.absent.as_mut().filter(|(_, keys)| keys.is_full()) {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,13 +196,13 @@ impl Drop for BatchReceiver<'_> {
 
 /// Returns the error of a row.
 #[cold]
-pub(super) fn fault_at(source: &str, row: u64, fault: RowFault) -> Stop {
+pub(crate) fn fault_at(place: &str, row: u64, fault: RowFault) -> Stop {
     match fault {
-        RowFault::Row(message) => Error::source(source, format!("row {row}: {message}")).into(),
+        RowFault::Row(message) => Error::source(place, format!("row {row}: {message}")).into(),
         RowFault::Sink(nuthatch_snapshot::Error::Limit(limit)) => {
             let (what, max, found) = (limit.what, limit.max, limit.found);
             let message = format!("row {row}: expected a {what} of at most {max}, found {found}");
-            Error::source(source, message).into()
+            Error::source(place, message).into()
         }
         RowFault::Sink(error) => Error::Snapshot(error).into(),
     }

@@ -9,6 +9,7 @@ mod kept;
 mod sampler;
 
 pub(crate) use absent::{AbsentKeys, FoundAbsent};
+pub(crate) use batches::fault_at;
 pub(crate) use kept::{Counters, Keep, Kept};
 pub(crate) use sampler::SampledRow;
 
@@ -49,7 +50,8 @@ pub(crate) fn append(
         let kept = &kept;
         move || -> Box<dyn RowReceiver + '_> {
             Box::new(BatchReceiver {
-                source: source.name(),
+                place: source.name(),
+                rows_before: 0,
                 number: source.number,
                 entries: &source.entries,
                 mapper: None,

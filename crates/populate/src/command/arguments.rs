@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
     /// Run again and again, with this time between the starts of two runs, such as 15min
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "dry_run")]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval, conflicts_with = "dry_run")]
     every: Option<Duration>,
     /// Let the gates `max_entry_change`, `max_byte_change` and `max_value_change` pass in this run
     ///
@@ -57,6 +57,14 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let _logs = self.logs.start()?;
+        let result = self.run_job();
+        if let (true, Err(Failure::Job(error))) = (self.json, &result) {
+            print::failure(error)?;
+        }
+        result
+    }
+
+    fn run_job(&self) -> Result<(), Failure> {
         let job = self.job()?;
         if self.dry_run {
             return print::entries(&preview(&job, self.rows)?);
@@ -101,6 +109,15 @@ impl Arguments {
         }
         Ok(job)
     }
+}
+
+/// Parses the time between the starts of two runs.
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = parse_time(text)?;
+    if interval.is_zero() {
+        return Err("expected a time above zero, such as 15min".to_owned());
+    }
+    Ok(interval)
 }
 
 /// Parses the destination of a publication.

@@ -42,7 +42,8 @@ With --every, the command runs until it is interrupted: a run that fails is repo
 one begins at its time.
 
 --json prints the report of a run as an object on a line, with output, incremental, entries, bytes,
-sources, gates, published, attempts and seconds; of a run that failed, with error and gates.
+sources, gates, published, attempts and seconds; of a run that failed, or a job that is invalid,
+with error and gates.
 
 Examples:
   nuthatch populate users.toml
@@ -53,8 +54,9 @@ Examples:
   nuthatch populate --source 'data/*.parquet' --key \"{id}\" --value score -o scores.nut
 
 Exit status:
-  0  success
-  1  a gate failed
-  2  invalid command line
-  3  any other error, for example: the job is invalid, a source cannot be read, or the run was
-     interrupted (with --every, an interruption is a success)";
+    0  success
+    1  a gate failed
+    2  invalid command line
+    3  any other error, for example: the job is invalid, a source cannot be read, or the run was
+       interrupted (with --every, an interruption is a success)
+  130  a second signal ended the command at once; the next run removes its temporary files";

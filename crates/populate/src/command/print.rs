@@ -23,7 +23,7 @@ pub(super) fn entries(entries: &[PreviewedEntry]) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Prints the report of a run that failed.
+/// Prints the report of a run or a job that failed.
 pub(super) fn failure(error: &Error) -> Result<(), Failure> {
     let gates: Vec<_> = match error {
         Error::Gates(reports) => reports.iter().map(GateReport::json).collect(),
@@ -40,16 +40,17 @@ pub(super) fn report(report: &Report, as_json: bool) -> Result<(), Failure> {
     }
     let rows: u64 = report.sources.iter().map(|source| source.rows).sum();
     let mut text = format!(
-        "{}: {} entries, {}, of {} rows{} in {}",
+        "{}: {}, {}, of {}{} in {}",
         report.output.display(),
-        grouped(report.summary.entries),
+        counted(report.summary.entries, ("entry", "entries")),
         bytes(report.summary.file_len),
-        grouped(rows),
+        counted(rows, ("row", "rows")),
         if report.is_incremental { " that changed" } else { "" },
         duration(report.time),
     );
     if !report.gates.is_empty() {
-        let _ = write!(text, ", {} gates passed", report.gates.len());
+        let gates = counted(report.gates.len() as u64, ("gate", "gates"));
+        let _ = write!(text, ", {gates} passed");
     }
     match &report.published {
         Some(published) if published.is_unchanged => {
@@ -61,6 +62,11 @@ pub(super) fn report(report: &Report, as_json: bool) -> Result<(), Failure> {
         None => {}
     }
     print((text + "\n").as_bytes())
+}
+
+/// Returns a number of things, which have these names in the singular and in the plural.
+fn counted(number: u64, (one, many): (&str, &str)) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// Writes to standard output.

@@ -46,14 +46,12 @@ pub(super) fn run(job: &Job, every: Option<Duration>, output: Output) -> Result<
         let printed = match result {
             Ok(report) if !is_quiet => print::report(&report, as_json),
             Ok(_) => Ok(()),
-            Err(error) => {
-                if as_json {
-                    print::failure(&error)?;
-                }
-                Err(error.into())
-            }
+            Err(error) => Err(error.into()),
         };
         let Some(every) = every else { return printed };
+        if let (true, Err(Failure::Job(error))) = (as_json, &printed) {
+            print::failure(error)?;
+        }
         match printed {
             Err(Failure::Job(Error::Interrupted)) => return Ok(()),
             Err(Failure::Job(error @ Error::InterruptedPublication { .. })) => {

@@ -117,6 +117,19 @@ pub struct Source {
 }
 
 impl Source {
+    /// Returns whether one thread reads all rows, in the order of the query or of the only file.
+    pub(crate) fn is_read_in_order(&self) -> bool {
+        match &self.address {
+            Address::Postgres(_) => self.readers == 1 || self.split.is_none(),
+            Address::Mysql(_) | Address::Sqlite(_) => true,
+            Address::Files(address) => {
+                let is_parquet = self.format == Some(Format::Parquet)
+                    || address.to_ascii_lowercase().ends_with(".parquet");
+                !address.contains('*') && (self.readers == 1 || !is_parquet)
+            }
+        }
+    }
+
     /// Returns the address without secrets, for messages.
     pub(crate) fn name(&self) -> String {
         self.address.to_string()

@@ -173,7 +173,8 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
             let (Some(column), Some(query)) = (&source.since, &source.query) else { continue };
             let Some(dialect) = group.session.dialect() else { continue };
             let max = dialect.query_of_max(query, column);
-            match first_value(&mut *group.session, source, &max)? {
+            let highest = first_value(&mut *group.session, source, &max);
+            match highest.map_err(|error| since_fault(column, error))? {
                 FirstValue::Null => {}
                 FirstValue::Literal(literal) => match not_finite(&literal) {
                     Some(found) => marks.not_finite = Some((index, found)),
@@ -184,6 +185,17 @@ pub(super) fn marks(job: &Job, groups: &mut [Group]) -> Result<Marks> {
         }
     }
     Ok(marks)
+}
+
+/// Returns the error of the query for the highest value of a column.
+fn since_fault(column: &str, error: Error) -> Error {
+    match error {
+        Error::Source { source, message, is_transient: false } => Error::source(
+            &source,
+            format!("since: expected a column with a highest value, \"{column}\": {message}"),
+        ),
+        other => other,
+    }
 }
 
 /// Returns the number for a text that stands for the highest time or number of PostgreSQL, which is

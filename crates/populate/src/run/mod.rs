@@ -15,7 +15,7 @@ use crate::build::{self, AbsentKeys, Counters, Keep, Kept, READER_MEMORY};
 use crate::error::{Error, Result};
 use crate::gates::{self, Candidate};
 use crate::interruption::Interruption;
-use crate::job::{Address, Job, Source};
+use crate::job::{Address, Job};
 use crate::sources::{self, Group};
 use incremental::Plan;
 use nuthatch_snapshot::{OnDuplicate, Snapshot, Summary, Writer, WriterOptions};
@@ -269,13 +269,18 @@ fn estimated_rows(job: &Job, plan: &Plan<'_>, groups: &mut [Group]) -> u64 {
     total
 }
 
-/// Returns the error for rows with the same key, with their sources.
+/// Returns the error for rows with the same key, with their sources, and with their rows if one
+/// thread reads the source in its order.
 fn duplicate(job: &Job, error: nuthatch_snapshot::Error) -> Error {
     let nuthatch_snapshot::Error::Duplicate(duplicate) = error else { return error.into() };
     let source = |position: u64| {
         let number = (position >> 48) as usize;
-        let name = job.sources.get(number.wrapping_sub(1)).map(Source::name).unwrap_or_default();
-        format!("source {number} ({name})")
+        let Some(source) = job.sources.get(number.wrapping_sub(1)) else { return String::new() };
+        let row = match source.is_read_in_order() {
+            true => format!(", row {}", position & ((1 << 48) - 1)),
+            false => String::new(),
+        };
+        format!("source {number} ({}{row})", source.name())
     };
     let (first, second) = (source(duplicate.first), source(duplicate.second));
     let key = String::from_utf8_lossy(&duplicate.key).escape_debug().to_string();

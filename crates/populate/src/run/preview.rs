@@ -1,11 +1,12 @@
 //! The first entries of a job, without a snapshot.
 
-use crate::error::{Error, Result};
+use crate::build::fault_at;
+use crate::error::Result;
 use crate::interruption::Interruption;
 use crate::job::{Job, Source};
 use crate::sources::{self, MakeReceiver, RowReceiver, Stop};
 use nuthatch_import::RowSink;
-use nuthatch_rows::{Mapper, Row, RowFault};
+use nuthatch_rows::{Mapper, Row};
 use nuthatch_snapshot::{OwnedValue, Value};
 use std::sync::{Mutex, PoisonError};
 
@@ -31,8 +32,16 @@ pub fn preview(job: &Job, rows: u64) -> Result<Vec<PreviewedEntry>> {
         for index in group.sources.clone() {
             let source = Source { readers: 1, split: None, ..job.sources[index].clone() };
             let make: Box<MakeReceiver<'_>> = Box::new(|| {
-                let mapper = None;
-                Box::new(Preview { source: &source, mapper, rows_left: rows, entries: &entries })
+                let place = source.name();
+                Box::new(Preview {
+                    source: &source,
+                    place,
+                    mapper: None,
+                    max_rows: rows,
+                    rows: 0,
+                    rows_before: 0,
+                    entries: &entries,
+                })
             });
             match group.session.read(&source, None, &*make) {
                 Ok(()) | Err(Stop::Enough) => {}
@@ -47,28 +56,38 @@ pub fn preview(job: &Job, rows: u64) -> Result<Vec<PreviewedEntry>> {
 
 struct Preview<'a> {
     source: &'a Source,
+    /// The source, or the file of it that is read.
+    place: String,
     mapper: Option<Mapper>,
-    rows_left: u64,
+    max_rows: u64,
+    rows: u64,
+    /// Rows before those of the file.
+    rows_before: u64,
     entries: &'a Mutex<Vec<PreviewedEntry>>,
 }
 
 impl RowReceiver for Preview<'_> {
     fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
-        self.mapper = Some(self.source.entries.mapper(&self.source.name(), names)?);
+        self.mapper = Some(self.source.entries.mapper(&self.place, names)?);
         Ok(())
     }
 
+    fn begin_file(&mut self, name: &str) {
+        name.clone_into(&mut self.place);
+        self.rows_before = self.rows;
+    }
+
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
-        let Some(left) = self.rows_left.checked_sub(1) else { return Err(Stop::Enough) };
-        self.rows_left = left;
+        if self.rows == self.max_rows {
+            return Err(Stop::Enough);
+        }
+        self.rows += 1;
         let Some(mapper) = &mut self.mapper else { return Ok(()) };
         let Ok(mut entries) = self.entries.lock() else { return Err(Stop::Enough) };
         let mut sink = PreviewSink { source: self.source.number, entries: &mut entries };
-        mapper.add(0, row, &mut sink).map_err(|fault| match fault {
-            RowFault::Row(message) => Error::source(&self.source.name(), message).into(),
-            RowFault::Sink(error) => Stop::Fault(error.into()),
-        })?;
-        if left == 0 { Err(Stop::Enough) } else { Ok(()) }
+        let added = mapper.add(self.rows, row, &mut sink);
+        added.map_err(|fault| fault_at(&self.place, self.rows - self.rows_before, fault))?;
+        if self.rows == self.max_rows { Err(Stop::Enough) } else { Ok(()) }
     }
 }
 

@@ -28,6 +28,9 @@ pub(crate) trait RowReceiver {
     /// Returns [`Stop::Fault`] if the job does not fit the columns.
     fn set_columns(&mut self, names: &[String]) -> Result<(), Stop>;
 
+    /// Begins the rows of a file, or of a part of it, which messages name.
+    fn begin_file(&mut self, _name: &str) {}
+
     /// Takes a row.
     ///
     /// # Errors

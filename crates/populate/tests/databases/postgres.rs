@@ -321,6 +321,15 @@ fn a_job_runs_again_if_all_its_connections_are_lost() {
 }
 
 #[test]
+fn a_column_without_a_highest_value_cannot_be_since() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    let query = "select 1 as id, 'true'::bool as changed";
+    let failed = run(&place, &job(&server, query, "since = \"changed\"\n"));
+    failed.failed(3, "since: expected a column with a highest value, \"changed\": ");
+}
+
+#[test]
 fn an_interruption_ends_a_query_that_returns_nothing_and_a_server_that_does_not_answer() {
     let place = Place::new();
     let server = Database::postgres(place.path());

@@ -40,6 +40,7 @@ fn contradictions_are_errors_of_the_command_line() {
         (&["--source=a.csv", "--key={id}", "-o=a.nut", "--column=a:int"], "expected a type: bytes"),
         (&["--source=oracle://h", "--key={id}", "-o=a.nut", "--query=x"], "found oracle://"),
         (&["job.toml", "--every=soon"], "expected a time such as"),
+        (&["job.toml", "--every=0s"], "expected a time above zero"),
         (&["job.toml", "--quiet", "--json"], "cannot be used with"),
         (&["job.toml", "--publish="], "expected a folder, or an address such as s3://bucket/path"),
     ] {
@@ -126,4 +127,19 @@ fn numbers_of_zero_and_empty_destinations_are_refused() {
         place.job(&format!("{job}key = \"{{id}}\"\n")).failed(3, expected);
     }
     assert_eq!(place.names(), ["a.csv", "job.toml"]);
+}
+
+#[test]
+fn a_job_that_cannot_run_is_reported_as_json() {
+    let place = Place::new();
+    let source = "[[source]]\nfrom = \"missing.csv\"\nkey = \"{id}\"\n";
+    place.file("job.toml", format!("output = \"a.nut\"\n{source}"));
+    place.file("invalid.toml", "output = 1\n");
+    for arguments in [&["absent.toml"][..], &["invalid.toml"], &["job.toml", "--dry-run"]] {
+        let run = place.run(&[arguments, &["--json"]].concat());
+        let report: serde_json::Value = serde_json::from_str(&run.stdout).expect("an object");
+        let error = report["error"].as_str().expect("an error");
+        run.failed(3, error);
+        assert_eq!(report["gates"], serde_json::json!([]));
+    }
 }

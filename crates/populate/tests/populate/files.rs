@@ -252,3 +252,15 @@ fn a_pipe_is_not_read_twice() {
     let run = crate::place::Run::of(child.wait_with_output().expect("the command"));
     run.failed(3, "a pipe cannot be read again");
 }
+
+#[test]
+fn a_value_that_cannot_be_stored_is_named_by_its_file_and_row() {
+    let place = Place::new();
+    place.file("part-1.csv", "id,v\n1,1\n2,2\n");
+    place.file("part-2.csv", "id,v\n3,3\n4,four\n");
+    let source = ["--source=part-*.csv", "--key={id}", "--column=v:i64"];
+    for more in ["--output=a.nut", "--dry-run"] {
+        let run = place.run(&[&source[..], &[more]].concat());
+        run.failed(3, "part-2.csv: row 2: column \"v\": expected an integer");
+    }
+}

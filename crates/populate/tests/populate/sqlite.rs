@@ -133,8 +133,11 @@ fn several_sources_make_one_snapshot() {
 
     place.file("names.csv", "id,x\n1,Ada\n");
     let run = place.job(&job(""));
-    run.failed(3, "source 2 (");
-    run.failed(3, "expected each key once, found \"1.x\" again, first in source 1 (sqlite:");
+    run.failed(
+        3,
+        "source 2 (names.csv, row 1): expected each key once, found \"1.x\" again, \
+         first in source 1 (sqlite:a.db, row 1)",
+    );
     place.job(&job("on_duplicate = \"last\"")).report();
     assert_eq!(place.entries("a.nut"), ["1.x=String(\"Ada\")"]);
     place.job(&job("on_duplicate = \"first\"")).report();

@@ -6,12 +6,14 @@ use crate::process::MemoryLimit;
 use crate::settings::{LoadedSettings, Settings};
 use nuthatch_server::state::{OpenError, SnapshotMemory, SnapshotSource, Snapshots};
 use nuthatch_units::bytes;
+use std::collections::BTreeSet;
 
 /// Returns the snapshots to serve, with their prefixes.
 ///
 /// # Errors
 ///
-/// Fails if a prefix is that of no snapshot, or two snapshots have the same name or prefix.
+/// Fails if a prefix is that of no snapshot, a snapshot has two, or two snapshots have the same
+/// name or prefix.
 pub(super) fn sources(loaded: &LoadedSettings) -> Result<Vec<SnapshotSource>, Failure> {
     let Settings { snapshot, snapshot_prefix, .. } = &loaded.settings;
     let with_usual_prefix = snapshot.iter().map(|named| SnapshotSource {
@@ -20,9 +22,16 @@ pub(super) fn sources(loaded: &LoadedSettings) -> Result<Vec<SnapshotSource>, Fa
         path: named.path.clone(),
     });
     let mut sources: Vec<_> = with_usual_prefix.collect();
+    let mut with_own_prefix = BTreeSet::new();
+    let invalid = |problem| loaded.invalid("snapshot-prefix", problem);
     for text in snapshot_prefix {
-        let (source, prefix) = prefixed(&mut sources, text)
-            .map_err(|problem| loaded.invalid("snapshot-prefix", problem))?;
+        let (source, prefix) = prefixed(&mut sources, text).map_err(invalid)?;
+        if !with_own_prefix.insert(source.name.clone()) {
+            let name = &source.name;
+            return Err(invalid(format!(
+                "expected one prefix for each snapshot, found {name} again"
+            )));
+        }
         source.prefix = prefix.as_bytes().to_vec();
     }
     Snapshots::check(&sources).map_err(|problem| loaded.invalid("snapshot", problem))?;

@@ -107,6 +107,11 @@ fn wrong_names_prefixes_and_files_are_refused() {
         (&["--snapshot=a b=a.nut"], 2, "--snapshot: expected a name of 1 to 64 letters, digits"),
         (&[one, one], 2, "--snapshot: expected each snapshot once, found a again"),
         (&[one, "--snapshot-prefix=a="], 2, "--snapshot: expected a prefix for snapshot a, found"),
+        (
+            &[one, "--snapshot-prefix=a=x", "--snapshot-prefix=y"],
+            2,
+            "--snapshot-prefix: expected one prefix for each snapshot, found a again",
+        ),
         (&[one, "--snapshot-prefix=c=x"], 2, "--snapshot-prefix: expected the name of a snapshot"),
         (&[one, two, "--snapshot-prefix=x"], 2, "--snapshot-prefix: expected NAME=PREFIX, found"),
         (

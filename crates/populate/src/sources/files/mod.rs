@@ -100,6 +100,12 @@ impl Session for FileSession {
 
 fn read_part(source: &Source, part: &Part<'_>, receiver: &mut dyn RowReceiver) -> Result<(), Stop> {
     let file = part.file;
+    match part.row_group {
+        Some(row_group) => {
+            receiver.begin_file(&format!("{}: row group {}", file.name, row_group + 1));
+        }
+        None => receiver.begin_file(&file.name),
+    }
     match (part.format, part.row_group) {
         (Format::Parquet, Some(row_group)) => arrow::read_row_group(file, row_group, receiver),
         (Format::Parquet, None) => Ok(()),

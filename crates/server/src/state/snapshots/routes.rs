@@ -2,6 +2,7 @@
 
 use super::opening::{self, Ledger, OpenError, SnapshotMemory};
 use super::served::{Served, SnapshotSource};
+use nuthatch_cache::Cache;
 use nuthatch_snapshot::Snapshot;
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -126,6 +127,12 @@ fn check(sources: &[SnapshotSource]) -> Result<(), String> {
         }
         if prefix.is_empty() {
             return Err(format!("expected a prefix for snapshot {name}, found an empty one"));
+        }
+        if prefix.len() >= Cache::MAX_KEY_LEN {
+            let (max, found) = (Cache::MAX_KEY_LEN - 1, prefix.len());
+            return Err(format!(
+                "expected a prefix of at most {max} bytes for snapshot {name}, found {found} bytes"
+            ));
         }
         for other in &sources[..number] {
             if other.name == *name {

@@ -85,8 +85,9 @@ impl SwapProblems for Warnings {
         // The reader of the output may have ended; the folder has others.
     }
 
-    fn command_failed(&mut self, _folder: &FolderStatus, problem: &str) {
-        tracing::warn!(target: "nuthatch::follow", "{problem}");
+    fn command_failed(&mut self, folder: &FolderStatus, problem: &str) {
+        let folder = folder.folder();
+        tracing::warn!(target: "nuthatch::follow", folder, "{problem}");
     }
 
     fn command_not_started(folder: &str) {
