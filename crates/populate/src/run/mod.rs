@@ -276,10 +276,9 @@ fn duplicate(job: &Job, error: nuthatch_snapshot::Error) -> Error {
     let source = |position: u64| {
         let number = (position >> 48) as usize;
         let Some(source) = job.sources.get(number.wrapping_sub(1)) else { return String::new() };
-        let row = match source.is_read_in_order() {
-            true => format!(", row {}", position & ((1 << 48) - 1)),
-            false => String::new(),
-        };
+        let row =
+            source.is_read_in_order().then(|| format!(", row {}", position & ((1 << 48) - 1)));
+        let row = row.unwrap_or_default();
         format!("source {number} ({}{row})", source.name())
     };
     let (first, second) = (source(duplicate.first), source(duplicate.second));
