@@ -418,8 +418,15 @@ fn an_expired_item_on_disk_is_a_miss() {
     }
     assert!(session.guard().find_on_disk(&key(0)).is_some());
     clock.advance(1000);
-    let found = run(&mut session, &disk, |guard| Ok(guard.get(&key(0)).is_some()));
-    assert!(!found && session.guard().find_on_disk(&key(0)).is_none());
+    let on_disk: Vec<_> =
+        (0..40_000).filter(|n| session.guard().find_on_disk(&key(*n)).is_some()).collect();
+    for number in &on_disk {
+        let found = run(&mut session, &disk, |guard| Ok(guard.get(&key(*number)).is_some()));
+        assert!(!found && session.guard().find_on_disk(&key(*number)).is_none());
+    }
+    // They had not been hits with more memory either.
+    let stats = cache.stats();
+    assert_eq!((stats.misses_evicted, stats.misses_absent), (0, on_disk.len() as u64));
 }
 
 /// After a restart, records are recovered unless their keys were changed before.

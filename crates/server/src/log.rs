@@ -202,10 +202,11 @@ pub fn disk_event(event: Event) {
             if left_out > 0 {
                 warn!(
                     target: SERVER,
-                    items, left_out, ms, "some items of the memory were not written"
+                    written = items, left_out, ms,
+                    "some items in memory were not written to disk: there was no room or time"
                 );
             } else {
-                info!(target: SERVER, items, ms, "the items of the memory were written");
+                info!(target: SERVER, items, ms, "the items in memory were written to disk");
             }
         }
         _ => {}

@@ -20,7 +20,7 @@ pub struct Entry {
     /// second, and at least a second after its file was created. The record has the exact time.
     pub expires_ms: Option<u64>,
     /// The number of reads that was stored with the item, at most 3.
-    pub hotness: u8,
+    pub frequency: u8,
 }
 
 /// Encodes the entry of a record in a file that was created at `created_ms`.
@@ -28,8 +28,8 @@ pub(crate) fn encode(record: &Record<'_>, place: Place, created_ms: u64) -> Entr
     let mut bytes = [0; at::LEN];
     put_word(&mut bytes, at::HASH, record.hash);
     let blocks = place.blocks.min(at::MANY_BLOCKS) << UNIT_BITS;
-    let hotness = u32::from(record.hotness.min(record::MAX_HOTNESS)) << (u32::BITS - 2);
-    put_half(&mut bytes, at::PLACE, place.unit | blocks | hotness);
+    let frequency = u32::from(record.frequency.min(record::MAX_FREQUENCY)) << (u32::BITS - 2);
+    put_half(&mut bytes, at::LOCATION, place.unit | blocks | frequency);
     let expiry = record.expires_ms.map_or(0, |expires_ms| {
         let seconds = expires_ms.saturating_sub(created_ms).div_ceil(1000);
         u32::try_from(seconds).unwrap_or(u32::MAX).max(1)
@@ -69,7 +69,7 @@ impl Directory {
 
     fn entry(&self, index: usize) -> Entry {
         let bytes = &self.bytes[index * at::LEN..][..at::LEN];
-        let packed = half(bytes, at::PLACE);
+        let packed = half(bytes, at::LOCATION);
         let unit = packed & ((1 << UNIT_BITS) - 1);
         let blocks = match packed >> UNIT_BITS & at::MANY_BLOCKS {
             at::MANY_BLOCKS => self.blocks_to_next(index, unit),
@@ -83,7 +83,7 @@ impl Directory {
             hash: word(bytes, at::HASH),
             place: Place { slot: self.slot, unit, blocks },
             expires_ms,
-            hotness: (packed >> (u32::BITS - 2)) as u8,
+            frequency: (packed >> (u32::BITS - 2)) as u8,
         }
     }
 
@@ -92,7 +92,7 @@ impl Directory {
         let start = u64::from(unit) * UNIT as u64;
         let next = self.bytes.get((index + 1) * at::LEN..).filter(|rest| rest.len() >= at::LEN);
         let end = next.map_or(self.data_end, |next| {
-            u64::from(half(next, at::PLACE) & ((1 << UNIT_BITS) - 1)) * UNIT as u64
+            u64::from(half(next, at::LOCATION) & ((1 << UNIT_BITS) - 1)) * UNIT as u64
         });
         Place::of_bytes(0, start, end.saturating_sub(start)).blocks
     }
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn entries_are_decoded_as_they_were_encoded() {
         let place = Place { slot: 9, unit: 260, blocks: 254 };
-        let record = Record { hash: 7, hotness: 3, expires_ms: Some(6001), ..Record::default() };
-        let expected = Entry { hash: 7, place, expires_ms: Some(7000), hotness: 3 };
+        let record = Record { hash: 7, frequency: 3, expires_ms: Some(6001), ..Record::default() };
+        let expected = Entry { hash: 7, place, expires_ms: Some(7000), frequency: 3 };
         assert_eq!(entry_of(&record, place), expected);
     }
 

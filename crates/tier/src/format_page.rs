@@ -79,7 +79,7 @@ fn fields_of_records_and_footers_have_the_offsets_of_the_page() {
         ("fields", record::FIELDS),
     ];
     expect("A record", &fields);
-    let fields = [("hash", entry::HASH), ("place", entry::PLACE), ("expiry", entry::EXPIRY)];
+    let fields = [("hash", entry::HASH), ("location", entry::LOCATION), ("expiry", entry::EXPIRY)];
     expect("The directory", &fields);
     let fields = [
         ("magic", footer::MAGIC_AT),

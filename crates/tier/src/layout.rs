@@ -102,10 +102,10 @@ pub(crate) mod record {
     pub(crate) const DATABASE: usize = 23;
     pub(crate) const FIELDS: usize = 24;
 
-    /// Bits of the value's length. The hotness is in the two bits above.
+    /// Bits of the value's length. The frequency is in the two bits above.
     pub(crate) const VALUE_LEN_BITS: u32 = 30;
-    /// Maximum hotness.
-    pub(crate) const MAX_HOTNESS: u8 = 3;
+    /// Maximum frequency.
+    pub(crate) const MAX_FREQUENCY: u8 = 3;
     /// Bits of the kind. The flags are in the bits above.
     pub(crate) const KIND_BITS: u32 = 4;
 
@@ -121,7 +121,7 @@ pub(crate) mod record {
 /// An entry of the directory.
 pub(crate) mod entry {
     pub(crate) const HASH: usize = 0;
-    pub(crate) const PLACE: usize = 8;
+    pub(crate) const LOCATION: usize = 8;
     pub(crate) const EXPIRY: usize = 12;
     pub(crate) const LEN: usize = 16;
 

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::fields::{half, put_half, put_word, word};
 use crate::layout::record::{
     CHECK, DATABASE, FIELDS, HAS_CAS, HAS_CLIENT_FLAGS, HAS_EXPIRY, HASH, IS_COMPRESSED, KEY_LEN,
-    KIND, KIND_BITS, MAX_HEAD_LEN, MAX_HOTNESS, VALUE_LEN, VALUE_LEN_BITS,
+    KIND, KIND_BITS, MAX_FREQUENCY, MAX_HEAD_LEN, VALUE_LEN, VALUE_LEN_BITS,
 };
 use crate::layout::{MAX_KEY_LEN, MAX_VALUE_LEN, UNIT, entry};
 
@@ -44,7 +44,7 @@ pub struct Record<'a> {
     /// The number of the database.
     pub database: u8,
     /// The number of recent reads, at most 3. Higher numbers are stored as 3.
-    pub hotness: u8,
+    pub frequency: u8,
     /// When the item expires, in milliseconds since the Unix epoch.
     pub expires_ms: Option<u64>,
     /// The number that a compare-and-swap compares.
@@ -125,8 +125,8 @@ impl<'a> Record<'a> {
     fn head_without_check(&self) -> Head {
         let mut bytes = [0; MAX_HEAD_LEN];
         put_word(&mut bytes, HASH, self.hash);
-        let hotness = u32::from(self.hotness.min(MAX_HOTNESS)) << VALUE_LEN_BITS;
-        put_half(&mut bytes, VALUE_LEN, self.value.len() as u32 | hotness);
+        let frequency = u32::from(self.frequency.min(MAX_FREQUENCY)) << VALUE_LEN_BITS;
+        put_half(&mut bytes, VALUE_LEN, self.value.len() as u32 | frequency);
         bytes[KEY_LEN..KIND].copy_from_slice(&(self.key.len() as u16).to_le_bytes());
         bytes[KIND] = self.kind.0;
         bytes[DATABASE] = self.database;
@@ -198,7 +198,7 @@ impl<'a> Record<'a> {
             hash: word(bytes, HASH),
             kind: Kind(flags & ((1 << KIND_BITS) - 1)),
             database: bytes[DATABASE],
-            hotness: (lengths >> VALUE_LEN_BITS) as u8,
+            frequency: (lengths >> VALUE_LEN_BITS) as u8,
             expires_ms: has(HAS_EXPIRY).then(|| word(bytes, FIELDS)),
             cas: has(HAS_CAS).then(|| word(bytes, cas_at)),
             client_flags: has(HAS_CLIENT_FLAGS).then(|| half(bytes, client_flags_at)),
@@ -217,7 +217,7 @@ mod tests {
         hash: 0x0123_4567_89AB_CDEF,
         kind: Kind(5),
         database: 7,
-        hotness: 2,
+        frequency: 2,
         expires_ms: Some(1_700_000_000_000),
         cas: Some(42),
         client_flags: Some(0xDEAD_BEEF),
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn records_are_decoded_as_they_were_encoded() {
         let plain = Record { key: b"k", ..Record::default() };
-        for record in [FULL, plain, Record { cas: None, ..FULL }, Record { hotness: 0, ..FULL }] {
+        for record in [FULL, plain, Record { cas: None, ..FULL }, Record { frequency: 0, ..FULL }] {
             let bytes = encoded(&record, 9);
             assert_eq!(Record::decode(&bytes, 9), Ok(record));
             assert_eq!(record.head(9).as_bytes(), &bytes[..record.head_len()]);

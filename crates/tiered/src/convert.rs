@@ -14,7 +14,7 @@ pub(crate) fn record_of<'i>(item: &'i Item<'_>, hash: u64) -> Option<Record<'i>>
         key: item.key(),
         value: item.value(),
         hash,
-        hotness: item.frequency() as u8,
+        frequency: item.frequency() as u8,
         expires_ms: item.expires_ms(),
         cas: item.cas(),
         client_flags: Some(item.flags()).filter(|flags| *flags != 0),

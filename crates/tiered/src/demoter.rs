@@ -12,25 +12,35 @@ use std::time::Duration;
 /// Maximum bytes of items that are chosen at a time. They are written in one or a few batches.
 const MAX_CHOSEN_BYTES: usize = 1 << 20;
 
-/// Time between two looks at the free memory while there is enough: that in which writers fill the
-/// segments that are free ahead at this rate, in bytes per millisecond; and its limits.
+/// Assumed rate of writers in bytes per millisecond. While there is enough free memory, the demoter
+/// looks at it again after the time in which writers fill the spare segments at this rate.
 const WRITE_RATE: u64 = 1 << 20;
+/// Limits of that time.
 const MIN_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(20);
 
-/// Segments that should be free beyond those at which writers evict: at least these, and this share
-/// of the budget.
-const MIN_AHEAD: u32 = 4;
-const AHEAD_RATIO: u64 = 64;
+/// Minimum number of spare segments: segments that the demoter keeps free beyond those at which
+/// writers evict.
+const MIN_SPARE_SEGMENTS: u32 = 4;
+/// One of this many segments of the budget is a spare one.
+const SPARE_SEGMENT_RATIO: u64 = 64;
 
 /// Entries of a directory that are removed from the index under one guard.
 const ENTRIES_PER_GUARD: usize = 256;
 
 /// Writes items to disk until the tier stops.
 pub(crate) fn run(shared: &Shared, room_waiters: &RoomWaiters) {
+    let _closing = CloseOnDrop(room_waiters);
     demote_all(shared, room_waiters);
-    // No further memory is freed.
-    room_waiters.close();
+}
+
+/// Closes the waiters when the demoter ends, also after a panic: no further memory is freed.
+struct CloseOnDrop<'a>(&'a RoomWaiters);
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 fn demote_all(shared: &Shared, room_waiters: &RoomWaiters) {
@@ -40,9 +50,9 @@ fn demote_all(shared: &Shared, room_waiters: &RoomWaiters) {
     };
     room_waiters.set_demoter();
     let granule = shared.cache.granule_len() as u64;
-    let ahead = (shared.cache.memory() / granule / AHEAD_RATIO) as u32;
-    let demoter = Demoter { shared, ahead: ahead.max(MIN_AHEAD) };
-    let pause = Duration::from_millis(u64::from(demoter.ahead) * granule / WRITE_RATE);
+    let spare_segments = (shared.cache.memory() / granule / SPARE_SEGMENT_RATIO) as u32;
+    let demoter = Demoter { shared, spare_segments: spare_segments.max(MIN_SPARE_SEGMENTS) };
+    let pause = Duration::from_millis(u64::from(demoter.spare_segments) * granule / WRITE_RATE);
     let pause = pause.clamp(MIN_PAUSE, MAX_PAUSE);
     while !shared.state.is_stopping() {
         if shared.state.is_off() {
@@ -51,7 +61,7 @@ fn demote_all(shared: &Shared, room_waiters: &RoomWaiters) {
             break;
         }
         demoter.remove_unused(&mut remover);
-        let is_short = session.should_demote(demoter.ahead);
+        let is_short = session.should_demote(demoter.spare_segments);
         let has_written = is_short && demoter.step(&mut session, &mut remover);
         room_waiters.call(is_short);
         if !has_written {
@@ -62,7 +72,7 @@ fn demote_all(shared: &Shared, room_waiters: &RoomWaiters) {
 
 struct Demoter<'a> {
     shared: &'a Shared,
-    ahead: u32,
+    spare_segments: u32,
 }
 
 impl Demoter<'_> {
@@ -70,7 +80,7 @@ impl Demoter<'_> {
     /// item files.
     fn step(&self, session: &mut Session<'_>, remover: &mut Session<'_>) -> bool {
         let max_bytes = MAX_CHOSEN_BYTES.min(2 * self.shared.cache.granule_len());
-        let demotions = session.choose_demotions(max_bytes, self.ahead);
+        let demotions = session.choose_demotions(max_bytes, self.spare_segments);
         let is_empty = demotions.is_empty();
         let mut guard = self.shared.tier();
         let Some(tier) = &mut *guard else {

@@ -27,7 +27,8 @@ impl FirstRecords {
     /// Marks a partition whose records so far are all invalid; later ones are valid.
     pub const LATER: u64 = u64::MAX - 1;
 
-    /// Creates it from what earlier processes have kept of a folder. `next` is the lowest valid id
+    /// Returns the first valid records for the partitions of a folder that earlier processes have
+    /// kept. `next` is the lowest valid id
     /// of the other partitions, above all ids of these processes.
     #[must_use]
     pub fn of(kept: &KeptPartitions, folder_id: u64, next: u64) -> Self {

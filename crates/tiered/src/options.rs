@@ -61,7 +61,8 @@ pub enum Event {
         /// The error.
         error: String,
     },
-    /// All items of the memory were written when the cache was closed.
+    /// The items in memory were written when the cache was closed, as far as time and space
+    /// permitted.
     Dumped {
         /// The number of items that were written.
         items: u64,

@@ -21,7 +21,7 @@ impl TieredCache {
         waiter: &Arc<dyn Waiter>,
         token: u64,
     ) -> Option<PlannedRead> {
-        if !self.reads.claim(on_disk, waiter, token) {
+        if !self.reads.join(on_disk, waiter, token) {
             return None;
         }
         let read = PlannedRead::new(&self.shared.reader, on_disk);

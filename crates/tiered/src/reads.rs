@@ -1,4 +1,5 @@
-//! Reads that operations requested: who waits for each, and the threads that perform them.
+//! Reads that operations requested, the operations that wait for each, and the threads that perform
+//! them.
 
 use crate::planned_read::{Parsed, PlannedRead};
 use crate::promote::{LONG_READ, Promoted, ReadRecord, count_read, finish_read};
@@ -21,7 +22,7 @@ const MAX_WAITS: usize = 20;
 #[derive(Default)]
 struct Queue {
     next: VecDeque<OnDisk>,
-    /// Who waits for each place that is queued or being read.
+    /// The operations that wait for each place that is queued or being read.
     waiting: HashMap<u64, Vec<Waiting>>,
     is_closed: bool,
 }
@@ -42,14 +43,14 @@ impl Reads {
 
     /// Requests a read of the threads. Calls `waiter` when it is done.
     pub(crate) fn request(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) {
-        if self.claim(on_disk, waiter, token) {
+        if self.join(on_disk, waiter, token) {
             self.queue(on_disk);
         }
     }
 
-    /// Adds one that waits for a read. Returns whether the caller must see to the read, since it is
-    /// the first: [`queue`](Self::queue) it, or perform it and [`finish`](Self::finish) it.
-    pub(crate) fn claim(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) -> bool {
+    /// Adds an operation that waits for a read. Returns whether it is the first: then the caller
+    /// must [`queue`](Self::queue) the read, or perform it and [`finish`](Self::finish) it.
+    pub(crate) fn join(&self, on_disk: OnDisk, waiter: &Arc<dyn Waiter>, token: u64) -> bool {
         let waiting = (Arc::clone(waiter), token);
         let mut queue = self.lock();
         if queue.is_closed {
@@ -67,7 +68,7 @@ impl Reads {
         true
     }
 
-    /// Lets a thread perform a read that was claimed.
+    /// Lets a thread perform a read, for the first operation that waits for it.
     pub(crate) fn queue(&self, on_disk: OnDisk) {
         let mut queue = self.lock();
         if queue.is_closed {
@@ -98,14 +99,14 @@ impl Reads {
         }
     }
 
-    /// Calls all that wait for a read that is done.
+    /// Calls the waiters of a read that is done.
     pub(crate) fn finish(&self, on_disk: OnDisk) {
         for (waiter, token) in self.take(on_disk) {
             waiter.ready(token);
         }
     }
 
-    /// Ends a read, and returns those that wait for it.
+    /// Ends a read, and returns the operations that wait for it.
     pub(crate) fn take(&self, on_disk: OnDisk) -> Vec<Waiting> {
         let waiting = self.lock().waiting.remove(&on_disk.place()).unwrap_or_default();
         self.count.fetch_sub(1, Ordering::Relaxed);
@@ -149,25 +150,25 @@ fn read_all(
 ) {
     let mut buffer = AlignedBuffer::new(0);
     while let Some(on_disk) = reads.next() {
-        let claimed = Claimed { reads, on_disk };
+        let in_progress = ReadInProgress { reads, on_disk };
         // The operation is repeated in any case. If the item found no memory, it requests the read
         // again.
         match read_one((shared, room_waiters), session, on_disk, &mut buffer) {
             (Promoted::Done, _) | (Promoted::NoMemory, 0..=LONG_READ) => {}
-            (Promoted::NoMemory, _) => room_waiters.add_long_item(claimed.take()),
+            (Promoted::NoMemory, _) => room_waiters.add_long_item(in_progress.take()),
         }
     }
 }
 
-/// A read in progress, which is finished on drop: those that wait for it continue also after a
-/// panic.
-struct Claimed<'a> {
+/// A read in progress, which is finished on drop: the operations that wait for it continue also
+/// after a panic.
+struct ReadInProgress<'a> {
     reads: &'a Reads,
     on_disk: OnDisk,
 }
 
-impl Claimed<'_> {
-    /// Ends the read, and returns those that wait for it.
+impl ReadInProgress<'_> {
+    /// Ends the read, and returns the operations that wait for it.
     fn take(self) -> Vec<Waiting> {
         let waiting = self.reads.take(self.on_disk);
         std::mem::forget(self);
@@ -175,7 +176,7 @@ impl Claimed<'_> {
     }
 }
 
-impl Drop for Claimed<'_> {
+impl Drop for ReadInProgress<'_> {
     fn drop(&mut self) {
         self.reads.finish(self.on_disk);
     }

@@ -131,7 +131,7 @@ fn recover(
 fn recover_one(guard: &mut Guard<'_>, entry: Entry) -> bool {
     let (hash, place) = (KeyHash::from_u64(entry.hash), entry.place.pack());
     for _ in 0..MAX_RETRIES {
-        match guard.recover(hash, place, u32::from(entry.hotness)) {
+        match guard.recover(hash, place, u32::from(entry.frequency)) {
             Err(Error::Full) => {
                 guard.renew();
                 thread::yield_now();

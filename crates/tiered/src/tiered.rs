@@ -148,8 +148,8 @@ impl TieredCache {
         waits && !state.is_off() && !state.is_stopping()
     }
 
-    /// Sets whether writers wait for the disk, as with [`WhenBehind::Wait`], although the option is
-    /// another one.
+    /// Sets whether writers wait for the disk, as with [`WhenBehind::Wait`], even if the option is
+    /// [`WhenBehind::Drop`].
     pub fn set_must_wait(&self, must_wait: bool) {
         let Shared { cache, state, .. } = &*self.shared;
         if self.must_wait.swap(must_wait, Ordering::SeqCst) != must_wait {

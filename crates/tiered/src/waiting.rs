@@ -1,25 +1,25 @@
-//! Who waits for the disk, and what waits until memory was freed.
+//! Operations that wait for the disk, or until memory was freed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Who waits for a read: a connection, a task or a thread.
+/// A connection, a task or a thread that waits for a read.
 pub trait Waiter: Send + Sync {
     /// Continues what waits with this token: the operation can be repeated. It may need the disk
     /// again. Runs on a thread of the tier, so it must not wait.
     fn ready(&self, token: u64);
 }
 
-/// One that waits, and its token.
+/// A waiter, and the token of the operation that waits.
 pub(crate) type Waiting = (Arc<dyn Waiter>, u64);
 
 /// Time after which the first long item is read again although less memory is free than was
 /// requested.
 const MAX_WAIT: Duration = Duration::from_millis(100);
 
-/// Those that wait until memory was freed.
+/// The operations that wait until memory was freed.
 #[derive(Default)]
 pub(crate) struct RoomWaiters {
     lists: Mutex<Lists>,
@@ -32,7 +32,7 @@ pub(crate) struct RoomWaiters {
 #[derive(Default)]
 struct Lists {
     writers: Vec<Waiting>,
-    /// Those that wait for each long item that was read and found no memory.
+    /// The operations that wait for each long item that was read and found no memory.
     long_items: VecDeque<Vec<Waiting>>,
     /// When a long item was read again last.
     last_retry: Option<Instant>,

@@ -49,10 +49,10 @@ pub(crate) struct Soak {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seconds: u64,
     /// Memory of the server, at least 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_budget)]
     memory: u64,
     /// Disk of the server, at least 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_budget)]
     disk: u64,
     /// Number of times that the server is killed with SIGKILL and started again, evenly spaced
     #[arg(long, value_name = "N", default_value = "0")]
@@ -69,6 +69,13 @@ pub(crate) struct Soak {
     /// Print an object in JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Parses a budget of the server.
+fn parse_budget(text: &str) -> Result<u64, String> {
+    const MIN: u64 = 16 << 20;
+    let bytes = parse_size(text)?;
+    if bytes < MIN { Err("expected at least 16MiB".to_owned()) } else { Ok(bytes) }
 }
 
 impl Soak {

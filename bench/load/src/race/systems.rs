@@ -204,7 +204,10 @@ fn extstore_options(path: &str) -> String {
 }
 
 fn no_program() -> Error {
-    Error::Usage("nuthatch races only with --nuthatch PATH".into())
+    Error::Usage(
+        "expected --nuthatch PATH, the program of the systems whose names begin with nuthatch"
+            .into(),
+    )
 }
 
 fn local(port: u16) -> String {

@@ -39,10 +39,10 @@ impl Cache {
         }
     }
 
-    /// Returns `ahead` segments and those that a write requested.
-    pub(crate) fn ahead_and_requested(&self, ahead: u32) -> u32 {
+    /// Returns the number of spare segments and those that a write requested.
+    pub(crate) fn spare_and_requested(&self, spare_segments: u32) -> u32 {
         let requested = self.requested_bytes.load(Ordering::Relaxed);
-        ahead + requested.div_ceil(u64::from(self.segments.len())) as u32
+        spare_segments + requested.div_ceil(u64::from(self.segments.len())) as u32
     }
 
     /// Ends a request: as many bytes are free, or no more can be.

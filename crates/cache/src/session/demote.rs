@@ -10,36 +10,36 @@ use crate::session::state::{Guard, Session};
 const MAX_EXPIRY_CHECKS: usize = 4096;
 
 impl Session<'_> {
-    /// Returns whether items should be written to disk now, so that `ahead` segments are free
-    /// beyond those at which writers begin to evict, and those that a write requested. If they are,
-    /// the request has ended.
-    pub fn should_demote(&self, ahead: u32) -> bool {
+    /// Returns whether items should be written to disk now: whether fewer segments are free than
+    /// those at which writers begin to evict, `spare_segments` more, and those that a write
+    /// requested. If enough are free, the request has ended.
+    pub fn should_demote(&self, spare_segments: u32) -> bool {
         let _guard = self.begin();
-        let is_short = self.cache.is_below_target(self.cache.ahead_and_requested(ahead));
+        let is_short = self.cache.is_below_target(self.cache.spare_and_requested(spare_segments));
         if !is_short {
             self.cache.end_request();
         }
         is_short
     }
 
-    /// Chooses items to demote: about `bytes` bytes of them, or fewer if less must leave memory for
-    /// `ahead` segments to be free beyond those at which writers begin to evict. Items that have a
-    /// record already are demoted at once: the index points to the record then.
+    /// Chooses items to demote: about `bytes` bytes of them, or fewer if then enough segments are
+    /// free, as for [`should_demote`](Self::should_demote). Items that have a record already are
+    /// demoted at once: the index points to the record then.
     ///
     /// A [`Session`] that calls this must call [`finish_demotions`](Self::finish_demotions) for all
     /// that it returns.
-    pub fn choose_demotions(&mut self, bytes: usize, ahead: u32) -> Demotions {
+    pub fn choose_demotions(&mut self, bytes: usize, spare_segments: u32) -> Demotions {
         let guard = self.begin();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         state.demotions = Some(Demotions::default());
         let segments = &self.cache.segments;
-        let ahead = self.cache.ahead_and_requested(ahead);
+        let free_segments = self.cache.spare_and_requested(spare_segments);
         loop {
             let kept = state.victim.take().filter(|kept| segments.is_current(kept.segment));
             let kept = kept.or_else(|| {
                 while guard.scan_expired(state, MAX_EXPIRY_CHECKS).is_some() {}
-                state.victim.take().or_else(|| guard.choose_victim(ahead, true))
+                state.victim.take().or_else(|| guard.choose_victim(free_segments, true))
             });
             let Some(mut victim) = kept else {
                 self.cache.end_request();

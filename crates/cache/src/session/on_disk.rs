@@ -48,7 +48,8 @@ impl Guard<'_> {
         self.session.keeps_items.set(keep);
     }
 
-    /// Returns the item of a key if it is on disk. No operation counts.
+    /// Returns the item of a key if it is on disk. Does not record that an
+    /// operation needs it.
     pub fn find_on_disk(&self, key: &[u8]) -> Option<OnDisk> {
         let hash = self.cache().hash(key);
         let slot = self.position(key, hash)?.slot;
@@ -149,7 +150,7 @@ impl Guard<'_> {
 
     /// Passes all records that were replaced or removed so far, under this guard or another, to
     /// [`Records::note_removed`](crate::Records::note_removed). Happens when a guard ends. Call it
-    /// before a client is told of a change under this guard.
+    /// before the reply to a change under this guard is sent.
     #[inline]
     pub fn log_removed_records(&self) {
         if let Some(records) = &self.cache().records {

@@ -32,6 +32,8 @@ impl Guard<'_> {
         if metadata.expires_ms.is_some_and(|at_ms| at_ms <= self.now_ms()) {
             if self.forget(OnDisk::new(hash, place)) {
                 self.session.counters.expired.add(1);
+                // The miss that follows is not one of an evicted item.
+                self.cache().ghost.remove(hash);
             }
             return Ok(false);
         }

@@ -187,10 +187,10 @@ impl Guard<'_> {
     }
 
     /// Records that an operation that may change a key found no item and changed nothing, so that
-    /// none of an earlier run is restored later: a client that removes a key must not find it
-    /// afterwards. Returns `false` if an item was restored meanwhile. Writes and updates under this
-    /// guard do this themselves; it is for an operation that does not begin its update without an
-    /// item.
+    /// restoring items of an earlier run does not bring the key back: a client that removes a key
+    /// must not find it afterwards. Returns `false` if an item was restored meanwhile. Writes and
+    /// updates under this guard do this themselves; it is for an operation that does not begin its
+    /// update without an item.
     #[inline]
     pub fn confirm_missing(&self, key: &[u8]) -> bool {
         !self.cache().is_restoring() || self.confirm_missing_in_table(key, self.cache().hash(key))

@@ -196,10 +196,10 @@ settings! {
             default: "off",
             help: "Compress values in memory: off, zstd or zstd:LEVEL, with a level from 1 to 19",
             more: "Clients see raw values. zstd is level 3. A value is stored as it came if \
-                   compression would not make it shorter, and if it is longer than 1 MiB (256 KiB \
-                   from level 5 on, 64 KiB from level 10 on), as compressing it would delay other \
-                   clients. Values of SETZ (mrcache) are compressed even if this is off. See \
-                   docs/compression.md.",
+                   compression would not make it 1/16 shorter, and if it is longer than 1 MiB \
+                   (256 KiB from level 5 on, 64 KiB from level 10 on), as compressing it would \
+                   delay other clients. Values of SETZ (mrcache) are compressed even if this is \
+                   off. See docs/compression.md.",
         }
 
         compress_min: u64 = Size(16, 1 << 20) {
@@ -235,10 +235,10 @@ settings! {
             help: "Maximum milliseconds of writing the items in memory after SIGTERM or SIGINT, \
                    with --warm-restart or --disk",
             more: "The most read items are written first. Items that do not fit in this time are \
-                   left out; the log says how many, in a warning with --warm-restart, and at the \
-                   level info with --disk. Allow this, --drain-ms and the time of a sync before a \
-                   supervisor kills the server. A second signal ends the server at once: without \
-                   a dump, and with --disk without the items that are only in memory.",
+                   left out; a warning in the log says how many. Allow this, --drain-ms and the \
+                   time of a sync before a supervisor kills the server. A second signal ends the \
+                   server at once: without a dump, and with --disk without the items that are \
+                   only in memory.",
         }
     }
 

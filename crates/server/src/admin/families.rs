@@ -213,7 +213,7 @@ fn compression(text: &mut MetricsText, server: &Server) {
     for one in &all {
         memory.sample(&[("dictionary", &id(one))], one.memory_bytes);
     }
-    let help = "Values that compression did not make shorter, and that were stored as they came.";
+    let help = "Values that compression did not make at least 1/16 shorter, stored as they came.";
     let raw = server.compression.incompressible().values;
     text.counter("nuthatch_compression_incompressible_values", help).sample(&[], raw);
     let help = "Dictionaries of earlier runs that could not be loaded.";

@@ -90,7 +90,7 @@ impl WarmRestart {
         if self.is_cancelled() || self.is_restore_over() {
             return ControlFlow::Break(());
         }
-        let hotness = u32::from(record.hotness);
+        let frequency = u32::from(record.frequency);
         let restored = match write_of(record) {
             Some(write) => {
                 // The guard comes first: it keeps the dictionary of the encoded value.
@@ -101,7 +101,7 @@ impl WarmRestart {
                 }
                 let value = compression.encode(record.key, record.value);
                 let write = write.compressed(value.is_compressed());
-                guard.restore(record.key, value.bytes(), &write, hotness)
+                guard.restore(record.key, value.bytes(), &write, frequency)
             }
             None => Ok(false),
         };

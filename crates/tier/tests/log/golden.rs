@@ -26,7 +26,7 @@ fn records() -> Vec<Record<'static>> {
             value: &[0xAB; 40],
             kind: Kind::new(3).expect("a kind"),
             database: 9,
-            hotness: 3,
+            frequency: 3,
             expires_ms: Some(NOW_MS + 60_500),
             cas: Some(7),
             client_flags: Some(0xFF),
@@ -34,7 +34,7 @@ fn records() -> Vec<Record<'static>> {
             ..Record::default()
         },
         Record { key: b"expired", value: b"x", expires_ms: Some(1), ..Record::default() },
-        Record { key: b"long", value: &[0xCD; 5000], hotness: 1, ..Record::default() },
+        Record { key: b"long", value: &[0xCD; 5000], frequency: 1, ..Record::default() },
     ];
     for record in &mut records {
         record.hash = xxh3_64_with_seed(record.key, SEED);
@@ -80,7 +80,7 @@ fn line(number: u64, record: &Record<'_>) -> String {
         record.hash,
         record.kind.number(),
         record.database,
-        record.hotness,
+        record.frequency,
         or_empty(record.expires_ms),
         or_empty(record.cas),
         or_empty(record.client_flags.map(u64::from)),
@@ -88,7 +88,7 @@ fn line(number: u64, record: &Record<'_>) -> String {
     )
 }
 
-const HEADER: &str = "file,key,value,hash,kind,database,hotness,expires_ms,cas,client_flags,\
+const HEADER: &str = "file,key,value,hash,kind,database,frequency,expires_ms,cas,client_flags,\
     is_compressed";
 
 /// Copies the folder of version 1.

@@ -43,7 +43,7 @@ fn all_fields_of_a_record_are_kept() {
         hash: u64::MAX,
         kind: Kind::new(15).expect("a kind"),
         database: 255,
-        hotness: 3,
+        frequency: 3,
         expires_ms: Some(NOW_MS),
         cas: Some(u64::MAX),
         client_flags: Some(u32::MAX),
@@ -55,7 +55,7 @@ fn all_fields_of_a_record_are_kept() {
     assert_eq!(tier.reader().read(place, b"", &mut buffer), Ok(record));
     let (directory, _) = tier.reader().directory(1).expect("a directory");
     let entry = directory.iter().next().expect("an entry");
-    assert_eq!((entry.hash, entry.place, entry.hotness), (u64::MAX, place, 3));
+    assert_eq!((entry.hash, entry.place, entry.frequency), (u64::MAX, place, 3));
 }
 
 #[test]

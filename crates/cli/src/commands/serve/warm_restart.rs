@@ -29,7 +29,8 @@ pub(super) fn warm_restart(
             let discarded = WarmRestart::discard(&data_dir.join(FOLDER), settings.memory);
             let items = discarded.map_err(failure)?;
             if items > 0 {
-                let text = "the dump in data-dir was removed, as warm-restart is off";
+                let text =
+                    "the items in data-dir were removed, as neither disk nor warm-restart is set";
                 warn!(target: "nuthatch::server", items, "{text}");
             }
         }

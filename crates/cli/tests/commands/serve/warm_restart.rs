@@ -265,7 +265,9 @@ fn a_server_without_a_warm_restart_removes_the_dump() {
     server.ask("SET key new");
     let message = server.messages();
     assert!(
-        message.contains("the dump in data-dir was removed, as warm-restart is off"),
+        message.contains(
+            "the items in data-dir were removed, as neither disk nor warm-restart is set"
+        ),
         "{message}"
     );
     server.signal(Signal::TERM);

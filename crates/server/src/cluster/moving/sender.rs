@@ -250,7 +250,7 @@ impl Sender<'_> {
         batches.add(&Record::Item {
             key: record.key,
             value,
-            frequency: record.hotness,
+            frequency: record.frequency,
             flags: record.client_flags.unwrap_or(0),
             expires_ms: record.expires_ms,
             cas: record.cas,
