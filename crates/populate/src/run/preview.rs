@@ -25,7 +25,8 @@ pub struct PreviewedEntry {
 ///
 /// # Errors
 ///
-/// Returns [`Error::Source`] if a source cannot be read, or has a row that cannot be stored.
+/// Returns [`Error::Source`](crate::Error::Source) if a source cannot be read, or has a row that
+/// cannot be stored.
 pub fn preview(job: &Job, rows: u64) -> Result<Vec<PreviewedEntry>> {
     let entries = Mutex::new(Vec::new());
     for group in &mut sources::open(&job.sources, &Interruption::default())? {
