@@ -52,7 +52,7 @@ impl TieredCache {
             Parsed::Begin(longer) => return Some(longer),
             Parsed::Ended(record) => record,
         };
-        let record = count_read(&self.shared, record);
+        let record = count_read(&self.shared, record, || session.guard().points_to(on_disk));
         match finish_read(&self.shared, session, on_disk, record.as_ref(), MAX_RENEWALS) {
             Promoted::Done => self.reads.finish(on_disk),
             // A reader thread reads the item again, and waits for memory.

@@ -22,10 +22,12 @@ pub(crate) enum Promoted {
 /// A record that was read, its id, and the bytes that were read for it.
 pub(crate) type ReadRecord<'b> = (Record<'b>, RecordId, usize);
 
-/// Counts a read. Returns the record, or `None` if it cannot be used.
+/// Counts a read. Returns the record, or `None` if it cannot be used. `is_current` returns whether
+/// the index still points to the place that was read.
 pub(crate) fn count_read<'b>(
     shared: &Shared,
     read: Result<ReadRecord<'b>, ReadError>,
+    is_current: impl FnOnce() -> bool,
 ) -> Option<ReadRecord<'b>> {
     let counters = &shared.state.counters;
     Counters::add(&counters.reads, 1);
@@ -36,6 +38,9 @@ pub(crate) fn count_read<'b>(
         }
         // The file was removed meanwhile, and its places with it.
         Err(ReadError::Missing) => {}
+        // It was removed before the read: the place is one of another file now, and may be in the
+        // middle of a record.
+        Err(_) if !is_current() => {}
         Err(error) => {
             Counters::add(&counters.bad_records, 1);
             if let ReadError::Damaged(damage) = error {

@@ -15,8 +15,12 @@ use std::thread;
 /// How often a promotion frees memory before it waits.
 const MAX_RENEWALS: usize = 8;
 
-/// How often an item that was read waits for memory before the operation is repeated without it.
-const MAX_WAITS: usize = 20;
+/// How often an item that was read waits for memory before the operation is repeated without it: up
+/// to half a second.
+const MAX_WAITS: usize = 50;
+
+/// Maximum length of the buffer that a reader thread keeps between two reads.
+const MAX_KEPT_BUFFER: usize = 64 << 10;
 
 /// Reads that are to be done.
 #[derive(Default)]
@@ -157,6 +161,9 @@ fn read_all(
             (Promoted::Done, _) | (Promoted::NoMemory, 0..=LONG_READ) => {}
             (Promoted::NoMemory, _) => room_waiters.add_long_item(in_progress.take()),
         }
+        if buffer.len() > MAX_KEPT_BUFFER {
+            buffer = AlignedBuffer::new(0);
+        }
     }
 }
 
@@ -193,11 +200,9 @@ fn read_one(
     buffer: &mut AlignedBuffer,
 ) -> (Promoted, usize) {
     let finish = |read: Result<ReadRecord<'_>, ReadError>, max_waits| {
-        let record = count_read(shared, read);
-        let promote = || {
-            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            finish_read(shared, &mut session, on_disk, record.as_ref(), MAX_RENEWALS)
-        };
+        let lock = || session.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = count_read(shared, read, || lock().guard().points_to(on_disk));
+        let promote = || finish_read(shared, &mut lock(), on_disk, record.as_ref(), MAX_RENEWALS);
         let mut promoted = promote();
         for _ in 0..max_waits {
             if promoted == Promoted::Done || !room_waiters.wait() {

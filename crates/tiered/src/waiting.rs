@@ -19,6 +19,9 @@ pub(crate) type Waiting = (Arc<dyn Waiter>, u64);
 /// requested.
 const MAX_WAIT: Duration = Duration::from_millis(100);
 
+/// Maximum time of one wait of a thread: operations, too, free memory, and wake no waiter.
+const MAX_THREAD_WAIT: Duration = Duration::from_millis(10);
+
 /// The operations that wait until memory was freed.
 #[derive(Default)]
 pub(crate) struct RoomWaiters {
@@ -61,13 +64,15 @@ impl RoomWaiters {
         self.add(|lists| lists.long_items.push_back(waiting));
     }
 
-    /// Waits until memory was freed. Returns `false` if no further memory is freed.
+    /// Waits until the demoter freed memory, or for [`MAX_THREAD_WAIT`]. Returns `false` if the
+    /// demoter frees no more memory.
     pub(crate) fn wait(&self) -> bool {
         let lists = self.lock();
         let before = lists.calls;
         self.wake_demoter();
         let waits = |lists: &mut Lists| lists.calls == before && !lists.is_closed;
-        let lists = self.called.wait_while(lists, waits).unwrap_or_else(PoisonError::into_inner);
+        let waited = self.called.wait_timeout_while(lists, MAX_THREAD_WAIT, waits);
+        let (lists, _) = waited.unwrap_or_else(PoisonError::into_inner);
         !lists.is_closed
     }
 

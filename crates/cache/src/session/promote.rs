@@ -40,6 +40,12 @@ impl Guard<'_> {
         self.put((key, hash), value, metadata, Expect::Place(place))
     }
 
+    /// Returns whether the index points to the place of an item on disk.
+    pub fn points_to(&self, on_disk: OnDisk) -> bool {
+        let Cache { arena, tables, .. } = self.cache();
+        tables.lock(arena, on_disk.hash).find_place(on_disk.place).is_some()
+    }
+
     /// Removes an item on disk from the index, for example since its record cannot be read. Returns
     /// whether the index pointed to the record. The record is noted as removed, if it still exists:
     /// the key may be stored again.

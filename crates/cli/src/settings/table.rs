@@ -446,6 +446,7 @@ settings! {
             value_name: "TIME",
             default: "off",
             help: "Close connections that send nothing for this long, such as 300s or 5min; or off",
+            more: "A client that waits for a reply stays connected.",
             config_name: Changeable("timeout"),
         }
 

@@ -1,6 +1,7 @@
 /* Loaded before the command (LD_PRELOAD). Each environment variable changes one thing:
  *   PRELOAD_TRUNCATE=PATH, PRELOAD_LEN=BYTES: truncates the file as soon as it is mapped.
  *   PRELOAD_PROC=FOLDER: opens FOLDER/x in place of /proc/x, if it exists.
+ *   PRELOAD_STALL=PATH: writes to item files of a disk tier wait while the file PATH exists.
  *   PRELOAD_PEAK=PATH: writes the peak of resident memory in KiB to the file when the process
  *     ends. */
 #define _GNU_SOURCE
@@ -60,6 +61,28 @@ int open64(const char *path, int flags, ...) {
     mode_t mode = va_arg(rest, mode_t);
     va_end(rest);
     return open_or_replace(path, flags, mode);
+}
+
+static void wait_if_stalled(int fd) {
+    const char *stall = getenv("PRELOAD_STALL");
+    char link[64], path[4096];
+    if (stall == NULL) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t len = readlink(link, path, sizeof path - 1);
+    if (len < 0) return;
+    path[len] = 0;
+    if (strstr(path, "/items-") == NULL) return;
+    while (access(stall, F_OK) == 0) usleep(1000);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset) {
+    wait_if_stalled(fd);
+    return syscall(SYS_pwrite64, fd, bytes, len, offset);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t len, off64_t offset) {
+    wait_if_stalled(fd);
+    return syscall(SYS_pwrite64, fd, bytes, len, offset);
 }
 
 __attribute__((destructor)) static void write_peak(void) {

@@ -52,7 +52,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes connections that were idle for too long or exceed output limits.
+    /// Closes connections that were idle for too long without waiting for a reply, or that exceed
+    /// output limits.
     pub(super) fn close_idle(&mut self, timeout_s: Option<u64>) {
         let server = &self.common.server;
         let has_limits = server.settings.output_soft_limit().is_some();
@@ -62,7 +63,8 @@ impl Worker<'_> {
         let now_s = self.clock.now_s();
         for (number, connection) in self.connections.iter() {
             let silent_s = now_s.saturating_sub(connection.active_s);
-            if timeout_s.is_some_and(|timeout_s| silent_s >= timeout_s) {
+            let is_silent = timeout_s.is_some_and(|timeout_s| silent_s >= timeout_s);
+            if is_silent && !connection.waits_for_reply() {
                 connection.abort();
                 self.touched.push(number);
             } else if has_limits && connection.enforce_output_limits(server, now_s) {

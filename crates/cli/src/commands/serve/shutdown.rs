@@ -6,8 +6,11 @@ use crate::process::{Request, end_at_once};
 use nuthatch_rpc::Stopper as StoreStopper;
 use nuthatch_server::Stopper;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tracing::{error, info};
+
+/// Maximum time in which the servers end after a second signal.
+const MAX_END_TIME: Duration = Duration::from_secs(1);
 
 /// The servers that a signal stops.
 #[derive(Clone)]
@@ -61,6 +64,17 @@ impl Shutdown {
         self.cache.stop();
         if self.store.is_some() {
             // Dropping the store server would wait for its calls.
+            end_at_once();
+        }
+        // The server usually ends before. It waits for a write that the disk does not complete.
+        let end = || {
+            let start = Instant::now();
+            while start.elapsed() < MAX_END_TIME {
+                thread::park_timeout(MAX_END_TIME);
+            }
+            end_at_once()
+        };
+        if thread::Builder::new().name("nuthatch-end".to_owned()).spawn(end).is_err() {
             end_at_once();
         }
     }

@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The number of items, of which most leave the memory.
 const ITEMS: usize = 15_000;
@@ -386,4 +388,28 @@ fn wrong_settings_are_refused() {
         2,
         "--disk: expected --eviction s3fifo, found none: items go to disk when they are evicted",
     );
+}
+
+/// Regression test: the server waited for a write that the disk did not complete, and `timeout`
+/// closed clients that waited for the disk.
+#[test]
+fn a_stalled_disk_closes_no_waiting_client_and_delays_no_second_signal() {
+    let folder = Folder::new();
+    let own = ["serve", "--resp=127.0.0.1:0", "--memcache=off", "--admin=off", "--timeout=1s"];
+    let arguments = [&own[..], DISK].concat();
+    folder.file("stall", "");
+    let mut server = folder.start(folder.preloaded(&arguments, &[("PRELOAD_STALL", "stall")]));
+    let mut client = server.connect();
+    let start = Instant::now();
+    let writer = thread::spawn(move || {
+        let sets = (0..ITEMS).map(|number| format!("SET key:{number} {}\r\n", value(number)));
+        client.write_all(sets.collect::<String>().as_bytes())
+    });
+    wait_until("more than the timeout", || start.elapsed() >= Duration::from_secs(3));
+    assert!(!writer.is_finished(), "{:?}", writer.join());
+    // Two of one kind could be taken for one.
+    server.signal(Signal::TERM);
+    server.signal(Signal::INT);
+    assert_eq!(server.wait_until_ended(), Some(0));
+    assert!(writer.join().expect("no panic").is_err());
 }

@@ -135,6 +135,12 @@ impl<T: Decoders> Connection<T> {
         !self.blocked && !self.state.is_closing()
     }
 
+    /// Returns whether the client waits for a reply that the disk, memory or another node delays.
+    pub(crate) fn waits_for_reply(&self) -> bool {
+        let is_delayed = self.waits || self.disk_waits > 0 || self.forwarded.is_pending();
+        is_delayed && !self.blocked
+    }
+
     /// Raises the limits of requests if the client has logged in.
     #[cold]
     pub(crate) fn update_login(&mut self, server: &Server) {
