@@ -42,7 +42,13 @@ pub struct Requests(Batches);
 impl Requests {
     /// Generates the requests of a workload. The result is the same in every run.
     pub fn of(workload: &Workload) -> Self {
-        Self(Batches::drawn(workload, SEED))
+        Self::of_round(workload, 0)
+    }
+
+    /// Generates the requests of a round: other ones than those of other rounds, with the same
+    /// distribution.
+    pub(crate) fn of_round(workload: &Workload, round: u64) -> Self {
+        Self(Batches::drawn(workload, SEED + round))
     }
 }
 
@@ -171,7 +177,7 @@ const MAX_BATCH_REQUESTS: usize = 1 << 20;
 const MIN_RATE: f64 = 1.0;
 const MAX_RATE: f64 = 1e9;
 
-/// The seed of all runs.
+/// The seed of all runs, plus the number of the round.
 const SEED: u64 = 20_000_003;
 
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

@@ -162,8 +162,14 @@ impl Race {
         let mut requests: Vec<(Workload, Requests)> = Vec::new();
         let mut reports: Vec<Vec<Report>> = vec![Vec::new(); entrants.len()];
         let mut disk: Vec<Option<Counters>> = vec![None; entrants.len()];
+        let has_disk = entrants.iter().any(|entrant| entrant.system.has_disk());
         for round in 0..self.rounds {
             writeln!(progress, "{}: round {} of {}", task.name, round + 1, self.rounds)?;
+            // With the same requests, items that were read from disk would be in memory later.
+            let number = if has_disk { round as u64 } else { 0 };
+            if has_disk {
+                requests.clear();
+            }
             // Each round starts with another system.
             for at in (0..entrants.len()).map(|at| (at + round) % entrants.len()) {
                 let Entrant { system, server } = &entrants[at];
@@ -171,7 +177,7 @@ impl Race {
                 let known = requests.iter().position(|(of, _)| of.protocol == protocol);
                 let known = known.unwrap_or_else(|| {
                     let workload = task.workload(protocol);
-                    requests.push((workload.clone(), Requests::of(&workload)));
+                    requests.push((workload.clone(), Requests::of_round(&workload, number)));
                     requests.len() - 1
                 });
                 let (workload, requests) = &requests[known];
