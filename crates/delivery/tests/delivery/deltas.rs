@@ -117,7 +117,7 @@ fn use_delta_of_another_generation(place: &Place) {
 #[tokio::test]
 async fn a_delta_that_cannot_be_used_is_replaced_by_the_whole_file() {
     type Spoil = fn(&Place);
-    let cases: [(Spoil, &str); 6] = [
+    let cases: [(Spoil, &str); 7] = [
         (
             |place| {
                 let delta = last_delta(place);
@@ -126,6 +126,7 @@ async fn a_delta_that_cannot_be_used_is_replaced_by_the_whole_file() {
             },
             "bytes at 0, found",
         ),
+        (|place| fs::write(last_delta(place), []).expect("written"), "only 0 bytes long"),
         (use_delta_of_another_generation, "expected a delta to "),
         (|place| fs::remove_file(last_delta(place)).expect("removed"), "does not exist"),
         (

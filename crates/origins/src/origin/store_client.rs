@@ -111,8 +111,12 @@ fn status(error: &object_store::Error) -> Option<String> {
     }
 }
 
-/// Returns the error of the system, for files.
+/// Returns the error of the system, or another cause, for files.
 fn local(error: &object_store::Error) -> Option<String> {
-    let found = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
-    Some(found.to_string())
+    if let Some(found) = causes(error).find_map(|cause| cause.downcast_ref::<std::io::Error>()) {
+        return Some(found.to_string());
+    }
+    let is_local =
+        matches!(error, object_store::Error::Generic { store, .. } if *store == "LocalFileSystem");
+    is_local.then(|| causes(error).last().map(ToString::to_string)).flatten()
 }
