@@ -34,13 +34,13 @@ def nodes(tmp_path):
 def nutcracker(tmp_path, request):
     """Starts a proxy with these servers, and returns its port."""
 
-    def start(is_redis, ports):
+    def start(is_redis, ports, ejection="  auto_eject_hosts: false\n"):
         port, stats = free_port(), free_port()
         servers = "".join(f"   - 127.0.0.1:{one}:1\n" for one in ports)
         config = tmp_path / "nutcracker.yml"
         config.write_text(
             f"cache:\n  listen: 127.0.0.1:{port}\n  redis: {str(is_redis).lower()}\n"
-            "  hash: fnv1a_64\n  distribution: ketama\n  auto_eject_hosts: false\n"
+            f"  hash: fnv1a_64\n  distribution: ketama\n{ejection}"
             f"  server_connections: 4\n  servers:\n{servers}"
         )
         process = subprocess.Popen(
@@ -84,6 +84,30 @@ def test_redis(nodes, nutcracker):
     with nodes[0].client() as one, nodes[1].client() as other:
         for key in keys[100:]:
             assert one.get(key) == other.get(key) == client.get(key)
+
+
+def test_a_proxy_that_leaves_out_nodes_that_are_down(nodes, nutcracker):
+    ejection = (
+        "  auto_eject_hosts: true\n  server_failure_limit: 1\n  server_retry_timeout: 60000\n"
+    )
+    port = nutcracker(True, [node.port for node in nodes], ejection)
+    options = {"protocol": 2, "driver_info": None, "socket_timeout": PATIENCE}
+    client = redis.Redis(host="127.0.0.1", port=port, **options)
+    until("the proxy is ready", lambda: client.set("ready", 1))
+    keys = [f"key{number}" for number in range(KEYS)]
+    assert all(client.set(key, "old") for key in keys)
+    nodes[1].end()
+
+    def is_set(key):
+        try:
+            return client.set(key, "new")
+        except redis.RedisError:
+            return False
+
+    # The other node serves all slots when the lease of the killed one has ended.
+    for key in keys:
+        until("a node serves the key", lambda key=key: is_set(key))
+    assert client.mget(keys) == [b"new"] * KEYS
 
 
 def test_memcached(nodes, nutcracker):
