@@ -164,6 +164,12 @@ pub(super) fn describe(error: &TextError) -> String {
     }
 }
 
+/// Returns the message for a text that cannot be flattened.
+pub(super) fn describe_json(error: &TextError) -> String {
+    let TextError { column, found, .. } = error;
+    format!("flatten: at character {column}: expected JSON, found {found}")
+}
+
 /// Appends the text of a cell to a key.
 ///
 /// # Errors

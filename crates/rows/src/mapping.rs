@@ -216,12 +216,11 @@ impl Mapper {
             }
             let value = match (column.column_type, cell) {
                 (Some(ColumnType::Flatten), cell) => {
-                    let text = json_text(cell).map_err(fault)?;
+                    let text =
+                        json_text(cell).map_err(|found| fault(format!("flatten: {found}")))?;
                     let flattened = conversions.converter.flatten((number, key), text, sink);
                     flattened.map_err(|error| match error {
-                        RowError::Text(error) => {
-                            fault(format!("flatten: {}", conversion::describe(&error)))
-                        }
+                        RowError::Text(error) => fault(conversion::describe_json(&error)),
                         RowError::Sink(error) => sink_fault(error),
                     })?;
                     continue;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The name of the lock file. It stays, since removing it could give the lock to two publishers.
-const NAME: &str = ".lock";
+pub(super) const NAME: &str = ".lock";
 
 /// Maximum time until the lock is free. Publishers hold it for less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -212,6 +212,7 @@ impl Destination {
             None => self.put_manifest(text, read, &address).await,
             Some(folder) => {
                 // Local filesystems have no conditional replacement: a lock takes its place.
+                files::check_regular(&folder.join(lock::NAME))?;
                 let _lock = FolderLock::acquire(folder).await?;
                 let now = self.manifest(&[]).await?;
                 if now.map(|now| now.version) != read.map(|read| read.version.clone()) {

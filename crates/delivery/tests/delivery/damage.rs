@@ -248,6 +248,18 @@ async fn a_pipe_in_place_of_an_object_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_pipe_in_place_of_the_lock_is_an_error() {
+    let place = Place::new();
+    place.publish(1).await;
+    let lock = place.path("shared/.lock");
+    fs::remove_file(&lock).expect("a lock file");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &lock, 0o600.into()).expect("a pipe");
+    let file = place.build("users.nut", 1, 2);
+    let error = place.publish_file(&file, &options()).await.expect_err("a pipe").to_string();
+    assert!(error.contains(".lock: expected a regular file"), "{error}");
+}
+
+#[tokio::test]
 async fn the_name_of_a_shard_is_refused_before_anything_is_uploaded() {
     let place = Place::new();
     let file = place.build("set/users.nut", 2, 1);

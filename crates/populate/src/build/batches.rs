@@ -33,6 +33,8 @@ pub(super) struct BatchReceiver<'a> {
     pub(super) place: String,
     /// Rows received before those of the file.
     pub(super) rows_before: u64,
+    /// Whether the rows are in the order of the source, not in ranges.
+    pub(super) is_in_order: bool,
     pub(super) number: u16,
     pub(super) entries: &'a Entries,
     pub(super) mapper: Option<Mapper>,
@@ -139,7 +141,8 @@ impl RowReceiver for BatchReceiver<'_> {
         let absent = self.absent.as_mut().map(|(_, keys)| keys);
         let mut sink = EntrySink { batch: &mut self.batch, absent, source: self.number };
         let added = mapper.add(self.rows, row, &mut sink);
-        added.map_err(|fault| fault_at(&self.place, self.rows - self.rows_before, fault))?;
+        let number = self.is_in_order.then(|| self.rows - self.rows_before);
+        added.map_err(|fault| fault_at(&self.place, number, fault))?;
         self.sampler.offer(mapper.mapping(), row);
         if let Some((all, keys)) = self.absent.as_mut().filter(|(_, keys)| keys.is_full()) {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,6 +155,7 @@ impl RowReceiver for BatchReceiver<'_> {
     }
 
     fn begin_part(&mut self) {
+        self.is_in_order = false;
         self.can_drop_part = true;
         self.part_start = self.rows;
     }
@@ -194,14 +198,15 @@ impl Drop for BatchReceiver<'_> {
     }
 }
 
-/// Returns the error of a row.
+/// Returns the error of a row. Its number is `None` if the rows have another order.
 #[cold]
-pub(crate) fn fault_at(place: &str, row: u64, fault: RowFault) -> Stop {
+pub(crate) fn fault_at(place: &str, row: Option<u64>, fault: RowFault) -> Stop {
+    let row = row.map_or_else(String::new, |row| format!("row {row}: "));
     match fault {
-        RowFault::Row(message) => Error::source(place, format!("row {row}: {message}")).into(),
+        RowFault::Row(message) => Error::source(place, format!("{row}{message}")).into(),
         RowFault::Sink(nuthatch_snapshot::Error::Limit(limit)) => {
             let (what, max, found) = (limit.what, limit.max, limit.found);
-            let message = format!("row {row}: expected a {what} of at most {max}, found {found}");
+            let message = format!("{row}expected a {what} of at most {max}, found {found}");
             Error::source(place, message).into()
         }
         RowFault::Sink(error) => Error::Snapshot(error).into(),

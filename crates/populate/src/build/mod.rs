@@ -52,6 +52,7 @@ pub(crate) fn append(
             Box::new(BatchReceiver {
                 place: source.name(),
                 rows_before: 0,
+                is_in_order: true,
                 number: source.number,
                 entries: &source.entries,
                 mapper: None,

@@ -2,6 +2,7 @@
 
 use super::log_args::LogArgs;
 use super::schedule::Output;
+use super::signals::on_signals;
 use super::{Failure, manual, print, schedule, simple};
 use clap::Parser;
 use nuthatch_populate::{Job, Publish, preview};
@@ -67,7 +68,7 @@ impl Arguments {
     fn run_job(&self) -> Result<(), Failure> {
         let job = self.job()?;
         if self.dry_run {
-            return print::entries(&preview(&job, self.rows)?);
+            return print::entries(&preview(&job, self.rows, &on_signals()?)?);
         }
         // A command that runs on, and one whose log is read by a program, reports to the log.
         let uses_log = self.every.is_some() || self.logs.log_json;

@@ -59,4 +59,5 @@ Exit status:
     2  invalid command line
     3  any other error, for example: the job is invalid, a source cannot be read, or the run was
        interrupted (with --every, an interruption is a success)
-  130  a second signal ended the command at once; the next run removes its temporary files";
+  130  another signal, half a second or more after the first, ended the command at once; the next
+       run removes its temporary files";

@@ -5,6 +5,7 @@ mod log_args;
 mod manual;
 mod print;
 mod schedule;
+mod signals;
 mod simple;
 
 pub(crate) use arguments::Arguments;

@@ -1,20 +1,17 @@
 //! Runs of a job: one, or one after another.
 
+use super::signals::on_signals;
 use super::{Failure, print};
 use nuthatch_populate::{Error, Job, Observer, Progress, run as run_once};
 use nuthatch_terminal::{Display, print_message};
 use nuthatch_units::{duration, format_duration};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 use tracing::{error, warn};
 
 /// The longest time between two looks at the flag of interruption.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// The exit status after a second signal.
-const SECOND_SIGNAL: i32 = 130;
 
 /// What is printed, and where problems are reported.
 #[derive(Clone, Copy)]
@@ -28,14 +25,7 @@ pub(super) struct Output {
 /// Runs a job, once or until it is interrupted.
 pub(super) fn run(job: &Job, every: Option<Duration>, output: Output) -> Result<(), Failure> {
     let Output { is_quiet, as_json, uses_log } = output;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The first signal ends the run, which leaves no files; the second one ends the process.
-        let registered =
-            flag::register_conditional_shutdown(signal, SECOND_SIGNAL, Arc::clone(&interrupted))
-                .and_then(|_| flag::register(signal, Arc::clone(&interrupted)));
-        registered.map_err(|error| Error::System(format!("handle signals: {error}")))?;
-    }
+    let interrupted = on_signals()?;
     loop {
         let start = Instant::now();
         let display = Display::new(is_quiet || as_json, None);

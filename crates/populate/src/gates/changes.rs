@@ -1,6 +1,8 @@
 //! The number of entries that differ between two snapshots.
 
-use nuthatch_snapshot::{Difference, Result, Snapshot};
+use crate::error::Result;
+use crate::interruption::Interruption;
+use nuthatch_snapshot::{Difference, Snapshot};
 
 /// The number of entries that differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,10 +12,15 @@ pub(super) struct Changes {
     pub(super) changed: u64,
 }
 
-/// Counts the entries that differ.
-pub(super) fn count(old: &Snapshot, new: &Snapshot) -> Result<Changes> {
+/// Counts the entries that differ, until the job is interrupted.
+pub(super) fn count(
+    old: &Snapshot,
+    new: &Snapshot,
+    interruption: &Interruption,
+) -> Result<Changes> {
     let mut changes = Changes::default();
     for difference in old.differences(new) {
+        interruption.check()?;
         *match difference? {
             Difference::Removed(_) => &mut changes.removed,
             Difference::Changed { .. } => &mut changes.changed,

@@ -9,6 +9,7 @@ pub(crate) use first_value::{FirstValue, first_value};
 use crate::build::Kept;
 use crate::error::Result;
 use crate::gate_report::GateReport;
+use crate::interruption::Interruption;
 use crate::job::{Job, Ratio};
 use crate::sources::Group;
 use nuthatch_rows::Literal;
@@ -25,6 +26,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) damage: Option<&'a str>,
     /// What was kept of each source.
     pub(crate) kept: &'a [Kept],
+    pub(crate) interruption: &'a Interruption,
 }
 
 /// Checks a snapshot by all gates of its job. The sources are still in the same snapshot of their
@@ -64,7 +66,8 @@ pub(crate) fn check(candidate: &Candidate<'_>, groups: &mut [Group]) -> Result<V
             let session = session_of(groups, index);
             let source = &candidate.job.sources[index];
             let rows = (&*kept.sample, candidate.job.gates.sample);
-            let report = sample::check(&mut *session.session, source, candidate.snapshot, rows)?;
+            let checked = (candidate.snapshot, candidate.interruption);
+            let report = sample::check(&mut *session.session, source, checked, rows)?;
             reports.push(report);
         }
     }
@@ -126,7 +129,10 @@ fn check_changes(candidate: &Candidate<'_>, reports: &mut Vec<GateReport>) -> Re
         candidate.previous.map(|old| counts(old.stats().file_len, new.stats().file_len, "bytes"));
     add("max_byte_change", gates.max_byte_change, bytes);
     if gates.max_value_change.is_some() {
-        let changes = candidate.previous.map(|old| changes::count(old, new)).transpose()?;
+        let changes = candidate
+            .previous
+            .map(|old| changes::count(old, new, candidate.interruption))
+            .transpose()?;
         let measured = changes.zip(candidate.previous).map(|(changes, old)| {
             let all = changes.removed + changes.added + changes.changed;
             let ratio = if old.is_empty() {

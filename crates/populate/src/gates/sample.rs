@@ -3,6 +3,7 @@
 use crate::build::SampledRow;
 use crate::error::Result;
 use crate::gate_report::GateReport;
+use crate::interruption::Interruption;
 use crate::job::Source;
 use crate::sources::{MakeReceiver, RowReceiver, Session, Stop};
 use nuthatch_import::RowSink;
@@ -30,7 +31,7 @@ struct Compared {
 pub(super) fn check(
     session: &mut dyn Session,
     source: &Source,
-    snapshot: &Snapshot,
+    (snapshot, interruption): (&Snapshot, &Interruption),
     (sample, wanted): (&[SampledRow], usize),
 ) -> Result<GateReport> {
     let report = |found: String, passed: bool| {
@@ -49,6 +50,7 @@ pub(super) fn check(
         let receiver = Comparison {
             source,
             snapshot,
+            interruption,
             wanted: &wanted_rows,
             compared: &compared,
             mapper,
@@ -97,6 +99,7 @@ pub(super) fn check(
 struct Comparison<'a> {
     source: &'a Source,
     snapshot: &'a Snapshot,
+    interruption: &'a Interruption,
     wanted: &'a HashSet<&'a SampledRow>,
     compared: &'a Mutex<Compared>,
     mapper: Option<Mapper>,
@@ -119,6 +122,7 @@ impl RowReceiver for Comparison<'_> {
     }
 
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
+        self.interruption.check()?;
         if !self.is_wanted(row) {
             return Ok(());
         }

@@ -5,8 +5,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+/// The paths of standard input.
+const STDIN: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// An open file. A pipe may have no writer, or one that writes nothing: a read of it ends when the
 /// job is interrupted.
@@ -26,7 +30,12 @@ impl InterruptibleFile {
     pub(crate) fn open(path: &Path, interruption: &Interruption) -> io::Result<Self> {
         #[expect(clippy::cast_possible_wrap, reason = "the flags of open(2) are small numbers")]
         let flags = OFlags::NONBLOCK.bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let file = if STDIN.iter().any(|stdin| path == Path::new(stdin)) {
+            // Opened again, a named pipe whose writer has ended would have no end.
+            io::stdin().as_fd().try_clone_to_owned()?.into()
+        } else {
+            OpenOptions::new().read(true).custom_flags(flags).open(path)?
+        };
         let is_regular = file.metadata()?.is_file();
         Ok(Self { file, is_regular, interruption: interruption.clone() })
     }

@@ -32,6 +32,15 @@ impl Interruption {
     ///
     /// # Errors
     ///
+    /// Returns [`Error::Interrupted`].
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Fails if the job is interrupted, in a read.
+    ///
+    /// # Errors
+    ///
     /// Returns an error that the caller of [`run`](crate::run) does not see: a run that was
     /// interrupted returns [`Error::Interrupted`], whatever failed then.
     pub(crate) fn check_io(&self) -> io::Result<()> {

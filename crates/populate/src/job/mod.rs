@@ -120,7 +120,7 @@ impl Source {
     /// Returns whether one thread reads all rows, in the order of the query or of the only file.
     pub(crate) fn is_read_in_order(&self) -> bool {
         match &self.address {
-            Address::Postgres(_) => self.readers == 1 || self.split.is_none(),
+            Address::Postgres(_) => self.split.is_none(),
             Address::Mysql(_) | Address::Sqlite(_) => true,
             Address::Files(address) => {
                 let is_parquet = self.format == Some(Format::Parquet)

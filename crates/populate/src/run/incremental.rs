@@ -7,6 +7,7 @@
 use crate::build::{AbsentKeys, FoundAbsent};
 use crate::error::{Error, Result};
 use crate::gates::{FirstValue, first_value};
+use crate::interruption::Interruption;
 use crate::job::{Job, Source};
 use crate::sources::{Group, Session};
 use nuthatch_rows::Literal;
@@ -192,7 +193,7 @@ fn since_fault(column: &str, error: Error) -> Error {
     match error {
         Error::Source { source, message, is_transient: false } => Error::source(
             &source,
-            format!("since: expected a column with a highest value, \"{column}\": {message}"),
+            format!("since: the highest value of \"{column}\" cannot be read: {message}"),
         ),
         other => other,
     }
@@ -210,10 +211,16 @@ fn not_finite(literal: &Literal) -> Option<f64> {
 
 /// Appends the entries of the last generation, except those whose value became NULL. The writer
 /// keeps the rows that were added before.
-pub(super) fn merge(last: &Snapshot, absent: AbsentKeys, writer: &mut Writer) -> Result<()> {
+pub(super) fn merge(
+    last: &Snapshot,
+    absent: AbsentKeys,
+    writer: &mut Writer,
+    interruption: &Interruption,
+) -> Result<()> {
     let absent: FoundAbsent = absent.finish()?;
     let mut scratch = Scratch::new();
     for entry in last.iter_verified()? {
+        interruption.check()?;
         let entry = entry?;
         if absent.contains(entry.key)? {
             continue;

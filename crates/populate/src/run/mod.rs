@@ -137,7 +137,7 @@ fn run_attempt(
     })?;
     if let Some(last) = plan.last_generation() {
         let absent = absent.into_inner().unwrap_or_else(PoisonError::into_inner);
-        incremental::merge(last, absent, &mut writer)?;
+        incremental::merge(last, absent, &mut writer, interruption)?;
     }
     let staged = span!("write", "internal")
         .in_scope(|| writer.stage())
@@ -150,14 +150,13 @@ fn run_attempt(
         previous: previous.snapshot(),
         damage: previous.damage(),
         kept: &read.kept,
+        interruption,
     };
     let reports = span!("gates", "internal").in_scope(|| gates::check(&candidate, &mut groups))?;
     if reports.iter().any(|report| !report.passed) {
         return Err(Error::Gates(reports));
     }
-    if interruption.is_set() {
-        return Err(Error::Interrupted);
-    }
+    interruption.check()?;
     drop((snapshot, groups));
     publication::check_serial(job, previous.serial(), interruption)?;
     let summary: Summary = staged.publish()?;

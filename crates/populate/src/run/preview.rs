@@ -8,7 +8,8 @@ use crate::sources::{self, MakeReceiver, RowReceiver, Stop};
 use nuthatch_import::RowSink;
 use nuthatch_rows::{Mapper, Row};
 use nuthatch_snapshot::{OwnedValue, Value};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// An entry as it would be stored.
 #[derive(Clone, Debug)]
@@ -26,12 +27,22 @@ pub struct PreviewedEntry {
 /// # Errors
 ///
 /// Returns [`Error::Source`](crate::Error::Source) if a source cannot be read, or has a row that
-/// cannot be stored.
-pub fn preview(job: &Job, rows: u64) -> Result<Vec<PreviewedEntry>> {
+/// cannot be stored, and [`Error::Interrupted`](crate::Error::Interrupted) after `interrupted` was
+/// set.
+pub fn preview(job: &Job, rows: u64, interrupted: &Arc<AtomicBool>) -> Result<Vec<PreviewedEntry>> {
+    let interruption = &Interruption(Arc::clone(interrupted));
+    let previewed = preview_all(job, rows, interruption);
+    // Whatever failed then is a consequence.
+    interruption.check()?;
+    previewed
+}
+
+fn preview_all(job: &Job, rows: u64, interruption: &Interruption) -> Result<Vec<PreviewedEntry>> {
     let entries = Mutex::new(Vec::new());
-    for group in &mut sources::open(&job.sources, &Interruption::default())? {
-        for index in group.sources.clone() {
-            let source = Source { readers: 1, split: None, ..job.sources[index].clone() };
+    // A session each: the end of a session ends a query whose other rows are not needed.
+    for source in &job.sources {
+        for group in &mut sources::open(std::slice::from_ref(source), interruption)? {
+            let source = Source { readers: 1, split: None, ..source.clone() };
             let make: Box<MakeReceiver<'_>> = Box::new(|| {
                 let place = source.name();
                 Box::new(Preview {
@@ -87,7 +98,7 @@ impl RowReceiver for Preview<'_> {
         let Ok(mut entries) = self.entries.lock() else { return Err(Stop::Enough) };
         let mut sink = PreviewSink { source: self.source.number, entries: &mut entries };
         let added = mapper.add(self.rows, row, &mut sink);
-        added.map_err(|fault| fault_at(&self.place, self.rows - self.rows_before, fault))?;
+        added.map_err(|fault| fault_at(&self.place, Some(self.rows - self.rows_before), fault))?;
         if self.rows == self.max_rows { Err(Stop::Enough) } else { Ok(()) }
     }
 }

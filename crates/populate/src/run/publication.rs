@@ -30,6 +30,15 @@ pub(super) fn wait<T>(
 pub(super) fn check(job: &Job) -> Result<()> {
     if let Some(publish) = &job.publish {
         Destination::open(&publish.destination)?;
+        for path in publish.signing_key.iter().chain(&publish.trusted_keys) {
+            // Keys are read several times in a run; a pipe can be read once.
+            if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+                let path = path.display();
+                let message =
+                    format!("{path}: expected a file with a key, found another kind of file");
+                return Err(Error::Job(message));
+            }
+        }
         publish.signing_key.as_deref().map(SigningKey::read).transpose()?;
         publish.trusted_keys.iter().try_for_each(|path| TrustedKey::read(path).map(|_| ()))?;
     }

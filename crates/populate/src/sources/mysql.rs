@@ -12,6 +12,7 @@ use nuthatch_filesystem::file_limit_advice;
 use nuthatch_rows::{Cell, CellBuffers, Row};
 use nuthatch_snapshot::Value;
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::time::Duration;
 use url::Url;
 
@@ -26,8 +27,8 @@ pub(super) struct MysqlSession {
     /// `None` only while the session is closed.
     connection: Option<Conn>,
     options: Opts,
-    /// Whether the last query may still run: its rows were not read to their end.
-    is_query_open: bool,
+    /// The last query, if it may still run: its rows were not read to their end.
+    open_query: Option<String>,
     interruption: Interruption,
     dialect: Dialect,
     name: String,
@@ -37,9 +38,9 @@ impl Drop for MysqlSession {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let closing = async {
-            if self.is_query_open {
+            if let Some(query) = self.open_query.take() {
                 // The server would execute the query to its end.
-                let _ = end_query(self.options.clone(), connection.id()).await;
+                let _ = end_query(self.options.clone(), connection.id(), query).await;
             }
             // Ends the session; the server would count an aborted connection otherwise.
             connection.disconnect().await
@@ -76,7 +77,7 @@ impl MysqlSession {
             runtime,
             connection: Some(connection),
             options,
-            is_query_open: false,
+            open_query: None,
             interruption,
             dialect,
             name,
@@ -119,12 +120,12 @@ impl Session for MysqlSession {
         query: Option<&str>,
         make_receiver: &MakeReceiver<'_>,
     ) -> Result<(), Stop> {
-        let Self { runtime, connection, is_query_open, interruption, name, .. } = self;
+        let Self { runtime, connection, open_query, interruption, name, .. } = self;
         let connection = connection.as_mut().expect("an open session");
         let fault = |error: mysql_async::Error| failure(name, &error);
         let query = query.or(source.query.as_deref()).unwrap_or_default();
         let mut receiver = make_receiver();
-        *is_query_open = true;
+        *open_query = Some(query.to_owned());
         runtime.block_on(async {
             // A prepared statement is one statement, and floats keep all their digits.
             let started = interruption.or(connection.exec_iter(query, ())).await?;
@@ -135,7 +136,7 @@ impl Session for MysqlSession {
             while let Some(row) = interruption.or(result.next()).await?.map_err(fault)? {
                 receiver.row(&MysqlRow { columns: &columns, row: &row })?;
             }
-            *is_query_open = false;
+            *open_query = None;
             receiver.end_part()
         })
     }
@@ -145,19 +146,28 @@ impl Session for MysqlSession {
     }
 }
 
-/// Ends the query of another connection.
-async fn end_query(options: Opts, connection: u32) -> Result<(), mysql_async::Error> {
+/// Ends the query of another connection. Behind a proxy, this connection can be to another server,
+/// where the number is that of another connection: its query has another text.
+async fn end_query(
+    options: Opts,
+    connection: u32,
+    query: String,
+) -> Result<(), mysql_async::Error> {
     let mut own = Conn::new(options).await?;
-    own.query_drop(format!("kill query {connection}")).await?;
+    let found = "select 1 from information_schema.processlist where id = ? and info = ?";
+    if own.exec_first::<u8, _, _>(found, (connection, query)).await?.is_some() {
+        own.query_drop(format!("kill query {connection}")).await?;
+    }
     own.disconnect().await
 }
 
 fn failure(name: &str, error: &mysql_async::Error) -> Error {
     let is_transient = match error {
         mysql_async::Error::Io(mysql_async::IoError::Io(error)) => {
-            file_limit_advice(error).is_none()
+            file_limit_advice(error).is_none() && error.kind() != ErrorKind::InvalidData
         }
-        mysql_async::Error::Io(_) => true,
+        // A certificate that is not valid stays so.
+        mysql_async::Error::Io(error) => !error.to_string().contains("certificate"),
         // The server shuts down, the connection was killed or lost, or a lock was not free.
         mysql_async::Error::Server(error) => {
             matches!(error.code, 1040 | 1053 | 1205 | 1927 | 2006 | 2013)

@@ -9,13 +9,15 @@ use nuthatch_snapshot::Value;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// In double quotes, SQLite takes a name that does not exist for a text.
 const DIALECT: Dialect =
     Dialect { name_quote: '`', has_backslash_escapes: false, nul: Nul::Replaced };
 /// Maximum time to wait for a writer that locks the whole file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time of one wait, after which the flag of interruption is looked at.
+const BUSY_LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// Number of steps of SQLite's machine between two looks at the flag of interruption.
 const STEPS_PER_LOOK: i32 = 100_000;
 
@@ -31,13 +33,27 @@ impl SqliteSession {
         let name = source.name();
         let fault = |error: rusqlite::Error| failure(&name, &error);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            // Opening a pipe would wait for a writer.
+            return Err(Error::source(
+                &name,
+                "expected a database file, found another kind of file",
+            ));
+        }
         let mut connection = Connection::open_with_flags(path, flags).map_err(fault)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(fault)?;
+        connection.busy_timeout(BUSY_LOOK_INTERVAL).map_err(fault)?;
         let flag = interruption.clone();
         let handled = connection.progress_handler(STEPS_PER_LOOK, Some(move || flag.is_set()));
         handled.map_err(fault)?;
         // The transaction takes its snapshot at the first read.
-        connection.execute_batch("begin; select count(*) from sqlite_schema;").map_err(fault)?;
+        connection.execute_batch("begin").map_err(fault)?;
+        let start = Instant::now();
+        while let Err(error) = connection.execute_batch("select count(*) from sqlite_schema") {
+            interruption.check()?;
+            if !is_busy(&error) || start.elapsed() >= BUSY_TIMEOUT {
+                return Err(fault(error));
+            }
+        }
         Ok(Self { connection, name })
     }
 }
@@ -75,12 +91,14 @@ impl Session for SqliteSession {
     }
 }
 
+fn is_busy(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 fn failure(name: &str, error: &rusqlite::Error) -> Error {
-    let is_busy = matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
-    );
-    Error::Source { source: name.to_owned(), message: error.to_string(), is_transient: is_busy }
+    let (message, is_transient) = (error.to_string(), is_busy(error));
+    Error::Source { source: name.to_owned(), message, is_transient }
 }
 
 struct SqliteRow<'a>(&'a rusqlite::Row<'a>);

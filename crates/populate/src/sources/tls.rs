@@ -6,7 +6,7 @@ use crate::job::{Source, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::io::BufReader;
 use std::net::Ipv4Addr;
@@ -61,7 +61,11 @@ fn authorities(
         let file = file.map_err(|error| wrong(error.to_string()))?;
         let before = certificates.len();
         for certificate in CertificateDer::pem_reader_iter(BufReader::new(file)) {
-            certificates.push(certificate.map_err(|error| wrong(error.to_string()))?);
+            let invalid = |error: pem::Error| match error {
+                pem::Error::Io(error) => wrong(error.to_string()),
+                _ => wrong("expected certificates in PEM, found a damaged one".to_owned()),
+            };
+            certificates.push(certificate.map_err(invalid)?);
         }
         if certificates.len() == before {
             return Err(wrong("expected certificates in PEM, found none".to_owned()));

@@ -326,7 +326,7 @@ fn a_column_without_a_highest_value_cannot_be_since() {
     let server = Database::postgres(place.path());
     let query = "select 1 as id, 'true'::bool as changed";
     let failed = run(&place, &job(&server, query, "since = \"changed\"\n"));
-    failed.failed(3, "since: expected a column with a highest value, \"changed\": ");
+    failed.failed(3, "since: the highest value of \"changed\" cannot be read: ");
 }
 
 #[test]

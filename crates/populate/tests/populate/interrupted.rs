@@ -25,7 +25,10 @@ fn interrupt(place: &Place, child: Child, expected: &[&str]) {
 
 fn terminate(child: &Child) {
     let process = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a process");
+    // timeout(1) sends a signal twice. Of one kind, two could be taken for one.
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        rustix::process::kill_process(process, signal).expect("a process");
+    }
 }
 
 fn pipe(place: &Place) -> PathBuf {
@@ -50,6 +53,62 @@ fn a_pipe_without_rows_is_not_waited_for() {
     let mut writer = OpenOptions::new().write(true).open(&path).expect("a reader");
     writer.write_all(b"id,v\n1,a\n").expect("a reader");
     interrupt(&place, child, &["job.toml", "pipe.csv"]);
+}
+
+#[test]
+fn a_dry_run_ends_without_a_row() {
+    let place = Place::new();
+    let path = pipe(&place);
+    let mut command = place.command(&["--source=pipe.csv", "--key={id}", "--dry-run"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the command");
+    let _writer = OpenOptions::new().write(true).open(&path).expect("a reader");
+    interrupt(&place, child, &["pipe.csv"]);
+}
+
+#[test]
+fn a_locked_database_is_not_waited_for() {
+    let place = Place::new();
+    place.sqlite("create table t(id integer, v text)");
+    let writer = rusqlite::Connection::open(place.path().join("a.db")).expect("a database");
+    writer.execute_batch("begin exclusive").expect("a lock");
+    let job = "output = \"a.nut\"\n[[source]]\nfrom = \"sqlite:a.db\"\n\
+               query = \"select * from t\"\nkey = \"{id}\"\n";
+    let child = start(&place, job);
+    wait_until_open(&child, "a.db");
+    interrupt(&place, child, &["a.db", "job.toml"]);
+}
+
+/// Waits until a process has a file of this name open.
+fn wait_until_open(child: &Child, name: &str) {
+    let descriptors = format!("/proc/{}/fd", child.id());
+    let is_open = || {
+        let entries = std::fs::read_dir(&descriptors).into_iter().flatten().flatten();
+        let mut paths = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        paths.any(|path| path.ends_with(name))
+    };
+    while !is_open() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn standard_input_ends_although_its_writer_has_ended_before() {
+    let place = Place::new();
+    let path = pipe(&place);
+    let writer = std::thread::spawn({
+        let path = path.clone();
+        move || std::fs::write(path, "id,v\n1,a\n")
+    });
+    let stdin = std::fs::File::open(&path).expect("a writer");
+    writer.join().expect("no panic").expect("written");
+    let job = "output = \"a.nut\"\n[[source]]\nfrom = \"/dev/stdin\"\nformat = \"csv\"\n\
+               key = \"{id}\"\n";
+    place.file("job.toml", job);
+    let mut command = place.command(&["job.toml"]);
+    let run = Run::of(command.stdin(stdin).output().expect("the command"));
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert_eq!(place.entries("a.nut"), ["1=String(\"a\")"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::job::{Source, Tls};
 use crate::sources::runtime::ConnectionRuntime;
 use crate::sources::{Dialect, Nul, tls};
 use nuthatch_filesystem::file_limit_advice;
+use std::cell::Cell;
 use std::error::Error as _;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -97,6 +98,7 @@ impl Connector {
             task,
             tls: self.tls.clone(),
             interruption: self.interruption.clone(),
+            is_copying: Cell::new(false),
             name: self.name.clone(),
         })
     }
@@ -110,6 +112,8 @@ pub(super) struct Connection {
     task: JoinHandle<()>,
     tls: Option<MakeRustlsConnect>,
     interruption: Interruption,
+    /// Whether a copy was not read to its end.
+    pub(super) is_copying: Cell<bool>,
     /// The address without secrets.
     pub(super) name: String,
 }
@@ -117,9 +121,9 @@ pub(super) struct Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        let is_interrupted = self.interruption.is_set();
+        let is_open = self.is_copying.get() || self.interruption.is_set();
         let closing = async {
-            if is_interrupted {
+            if is_open {
                 // The server would execute the query to its end.
                 let token = client.cancel_token();
                 let _ = match self.tls.clone() {
@@ -231,7 +235,10 @@ pub(super) fn failure(name: &str, error: &tokio_postgres::Error) -> Error {
 /// Returns whether the network failed. A limit of this process does not pass by itself.
 fn is_io(error: &tokio_postgres::Error) -> bool {
     let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-    source.is_some_and(|source| file_limit_advice(source).is_none())
+    source.is_some_and(|source| {
+        // Rustls: a certificate that is not valid stays so.
+        file_limit_advice(source).is_none() && source.kind() != std::io::ErrorKind::InvalidData
+    })
 }
 
 /// Returns the text of an error and of its causes.

@@ -48,7 +48,8 @@ pub(super) fn copy(
         None => ("", Box::new(Lines::new((&columns.names, &columns.decoders), name))),
     };
     // Both kinds of ends of the copy: of the connection, and of the receiver.
-    connection.run(async |client, interruption| {
+    connection.is_copying.set(true);
+    let copied = connection.run(async |client, interruption| {
         let copy = format!("copy ({query}\n) to stdout{format}");
         let fault = |error| failure(name, &error);
         let stream = interruption.or(client.copy_out(&copy)).await?.map_err(fault)?;
@@ -65,6 +66,8 @@ pub(super) fn copy(
             }
         }
         receiver.count_bytes(bytes);
+        connection.is_copying.set(false);
         Ok(rows.end())
-    })?
+    });
+    copied?
 }
