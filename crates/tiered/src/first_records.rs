@@ -28,8 +28,8 @@ impl FirstRecords {
     pub const LATER: u64 = u64::MAX - 1;
 
     /// Returns the first valid records for the partitions of a folder that earlier processes have
-    /// kept. `next` is the lowest valid id
-    /// of the other partitions, above all ids of these processes.
+    /// kept. `next` is the lowest valid id of the other partitions, above all ids of these
+    /// processes.
     #[must_use]
     pub fn of(kept: &KeptPartitions, folder_id: u64, next: u64) -> Self {
         let first_records = Self((0..PARTITIONS).map(|_| AtomicU64::new(next)).collect());

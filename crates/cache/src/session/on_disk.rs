@@ -48,8 +48,8 @@ impl Guard<'_> {
         self.session.keeps_items.set(keep);
     }
 
-    /// Returns the item of a key if it is on disk. Does not record that an
-    /// operation needs it.
+    /// Returns the item of a key if it is on disk. Does not record that an operation
+    /// needs it.
     pub fn find_on_disk(&self, key: &[u8]) -> Option<OnDisk> {
         let hash = self.cache().hash(key);
         let slot = self.position(key, hash)?.slot;

@@ -2,13 +2,13 @@
 
 use super::absent::{AbsentKeys, KeySet};
 use super::kept::{Counters, Kept};
+use super::row_place::RowPlace;
 use super::sampler::Sampler;
-use crate::error::Error;
 use crate::interruption::Interruption;
 use crate::job::Entries;
 use crate::sources::{RowReceiver, Stop};
 use nuthatch_import::RowSink;
-use nuthatch_rows::{Mapper, Row, RowFault};
+use nuthatch_rows::{Mapper, Row};
 use nuthatch_snapshot::{Batch, Value};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
@@ -29,12 +29,7 @@ pub(super) struct Filled {
 
 /// Makes entries of rows on one thread.
 pub(super) struct BatchReceiver<'a> {
-    /// The source, or the file of it that is read.
-    pub(super) place: String,
-    /// Rows received before those of the file.
-    pub(super) rows_before: u64,
-    /// Whether the rows are in the order of the source, not in ranges.
-    pub(super) is_in_order: bool,
+    pub(super) place: RowPlace,
     pub(super) number: u16,
     pub(super) entries: &'a Entries,
     pub(super) mapper: Option<Mapper>,
@@ -120,13 +115,12 @@ impl BatchReceiver<'_> {
 
 impl RowReceiver for BatchReceiver<'_> {
     fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
-        self.mapper = Some(self.entries.mapper(&self.place, names)?);
+        self.mapper = Some(self.entries.mapper(self.place.name(), names)?);
         Ok(())
     }
 
     fn begin_file(&mut self, name: &str) {
-        name.clone_into(&mut self.place);
-        self.rows_before = self.rows;
+        self.place.begin_file(name, self.rows);
     }
 
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
@@ -141,8 +135,7 @@ impl RowReceiver for BatchReceiver<'_> {
         let absent = self.absent.as_mut().map(|(_, keys)| keys);
         let mut sink = EntrySink { batch: &mut self.batch, absent, source: self.number };
         let added = mapper.add(self.rows, row, &mut sink);
-        let number = self.is_in_order.then(|| self.rows - self.rows_before);
-        added.map_err(|fault| fault_at(&self.place, number, fault))?;
+        added.map_err(|fault| self.place.fault(self.rows, fault))?;
         self.sampler.offer(mapper.mapping(), row);
         if let Some((all, keys)) = self.absent.as_mut().filter(|(_, keys)| keys.is_full()) {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +148,7 @@ impl RowReceiver for BatchReceiver<'_> {
     }
 
     fn begin_part(&mut self) {
-        self.is_in_order = false;
+        self.place.begin_range();
         self.can_drop_part = true;
         self.part_start = self.rows;
     }
@@ -195,20 +188,5 @@ impl Drop for BatchReceiver<'_> {
         if let Some((_, absent)) = self.absent.take() {
             kept.absent.append(&absent);
         }
-    }
-}
-
-/// Returns the error of a row. Its number is `None` if the rows have another order.
-#[cold]
-pub(crate) fn fault_at(place: &str, row: Option<u64>, fault: RowFault) -> Stop {
-    let row = row.map_or_else(String::new, |row| format!("row {row}: "));
-    match fault {
-        RowFault::Row(message) => Error::source(place, format!("{row}{message}")).into(),
-        RowFault::Sink(nuthatch_snapshot::Error::Limit(limit)) => {
-            let (what, max, found) = (limit.what, limit.max, limit.found);
-            let message = format!("{row}expected a {what} of at most {max}, found {found}");
-            Error::source(place, message).into()
-        }
-        RowFault::Sink(error) => Error::Snapshot(error).into(),
     }
 }

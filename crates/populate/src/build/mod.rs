@@ -6,11 +6,12 @@
 mod absent;
 mod batches;
 mod kept;
+mod row_place;
 mod sampler;
 
 pub(crate) use absent::{AbsentKeys, FoundAbsent};
-pub(crate) use batches::fault_at;
 pub(crate) use kept::{Counters, Keep, Kept};
+pub(crate) use row_place::RowPlace;
 pub(crate) use sampler::SampledRow;
 
 use crate::error::{Error, Result};
@@ -50,9 +51,7 @@ pub(crate) fn append(
         let kept = &kept;
         move || -> Box<dyn RowReceiver + '_> {
             Box::new(BatchReceiver {
-                place: source.name(),
-                rows_before: 0,
-                is_in_order: true,
+                place: RowPlace::new(source.name()),
                 number: source.number,
                 entries: &source.entries,
                 mapper: None,

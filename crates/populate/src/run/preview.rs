@@ -1,6 +1,6 @@
 //! The first entries of a job, without a snapshot.
 
-use crate::build::fault_at;
+use crate::build::RowPlace;
 use crate::error::Result;
 use crate::interruption::Interruption;
 use crate::job::{Job, Source};
@@ -44,14 +44,12 @@ fn preview_all(job: &Job, rows: u64, interruption: &Interruption) -> Result<Vec<
         for group in &mut sources::open(std::slice::from_ref(source), interruption)? {
             let source = Source { readers: 1, split: None, ..source.clone() };
             let make: Box<MakeReceiver<'_>> = Box::new(|| {
-                let place = source.name();
                 Box::new(Preview {
                     source: &source,
-                    place,
+                    place: RowPlace::new(source.name()),
                     mapper: None,
                     max_rows: rows,
                     rows: 0,
-                    rows_before: 0,
                     entries: &entries,
                 })
             });
@@ -68,25 +66,21 @@ fn preview_all(job: &Job, rows: u64, interruption: &Interruption) -> Result<Vec<
 
 struct Preview<'a> {
     source: &'a Source,
-    /// The source, or the file of it that is read.
-    place: String,
+    place: RowPlace,
     mapper: Option<Mapper>,
     max_rows: u64,
     rows: u64,
-    /// Rows before those of the file.
-    rows_before: u64,
     entries: &'a Mutex<Vec<PreviewedEntry>>,
 }
 
 impl RowReceiver for Preview<'_> {
     fn set_columns(&mut self, names: &[String]) -> Result<(), Stop> {
-        self.mapper = Some(self.source.entries.mapper(&self.place, names)?);
+        self.mapper = Some(self.source.entries.mapper(self.place.name(), names)?);
         Ok(())
     }
 
     fn begin_file(&mut self, name: &str) {
-        name.clone_into(&mut self.place);
-        self.rows_before = self.rows;
+        self.place.begin_file(name, self.rows);
     }
 
     fn row(&mut self, row: &dyn Row) -> Result<(), Stop> {
@@ -98,7 +92,7 @@ impl RowReceiver for Preview<'_> {
         let Ok(mut entries) = self.entries.lock() else { return Err(Stop::Enough) };
         let mut sink = PreviewSink { source: self.source.number, entries: &mut entries };
         let added = mapper.add(self.rows, row, &mut sink);
-        added.map_err(|fault| fault_at(&self.place, Some(self.rows - self.rows_before), fault))?;
+        added.map_err(|fault| self.place.fault(self.rows, fault))?;
         if self.rows == self.max_rows { Err(Stop::Enough) } else { Ok(()) }
     }
 }

@@ -320,6 +320,21 @@ fn a_job_runs_again_if_all_its_connections_are_lost() {
     assert_eq!((&report["entries"], &report["sources"][0]["rows"]), (&ROWS.into(), &ROWS.into()));
 }
 
+/// Regression test: the message had the number of a row among those of one reader.
+#[test]
+fn rows_of_ranges_have_no_numbers_in_messages() {
+    let place = Place::new();
+    let server = Database::postgres(place.path());
+    table(&server);
+    let query = "select id, case id when 7000 then 'x' else '1' end as v from t";
+    for (split, expected) in [("", ": row 7000: column"), ("split = \"id\"\n", ": column")] {
+        let more = format!("types = {{ v = \"i64\" }}\n{split}");
+        let failed = run(&place, &job(&server, query, &more));
+        failed.failed(3, &format!("{expected} \"v\": expected an integer"));
+        assert_eq!(failed.stderr.contains(": row "), split.is_empty(), "{failed:?}");
+    }
+}
+
 #[test]
 fn a_column_without_a_highest_value_cannot_be_since() {
     let place = Place::new();

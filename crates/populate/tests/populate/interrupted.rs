@@ -205,8 +205,8 @@ fn start_publishing(place: &Place, address: &str) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command")
 }
 
-/// Answers as an empty bucket does, until the connection ends, which returns `false`, or until
-/// something is written.
+/// Replies like an empty bucket until a request writes. Returns `false` if the connection ends
+/// before.
 fn answer_reads(mut connection: &TcpStream) -> bool {
     let mut requests = BufReader::new(connection.try_clone().expect("a socket")).lines();
     while let Some(Ok(line)) = requests.next() {
